@@ -1,0 +1,103 @@
+"""Every fact worth telling, as typed events. One vocabulary for log, metrics, desktop and journal.
+
+No event holds a prompt, an answer, a key or a path.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Event(msgspec.Struct, frozen=True, tag_field="type", tag=lambda name: name, kw_only=True):
+    """Base of all events."""
+
+
+class WorkerStateChanged(Event):
+    """A worker went from one state to another."""
+
+    worker: str
+    old: str
+    new: str
+    reason: str | None = None
+    pid: int | None = None
+
+
+class ModelLoadProgressed(Event):
+    """Loading went on; `fraction` 0..1."""
+
+    worker: str
+    fraction: float
+
+
+class RequestReceived(Event):
+    """A valid request arrived."""
+
+    request_id: str
+    client: str
+    prompt_tokens: int | None = None
+
+
+class RequestQueued(Event):
+    """A request waits at `position` (0 = next)."""
+
+    request_id: str
+    position: int
+
+
+class RequestDispatched(Event):
+    """A worker has the request."""
+
+    request_id: str
+    worker: str
+    attempt: int
+
+
+class RequestFirstToken(Event):
+    """The first token came out; `ttft_s` counts from arrival."""
+
+    request_id: str
+    ttft_s: float
+
+
+class RequestFinished(Event):
+    """The request ended well."""
+
+    request_id: str
+    reason: str
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    duration_s: float
+
+
+class RequestFailed(Event):
+    """The request ended with an error; `code` as in the contract."""
+
+    request_id: str
+    code: str
+
+
+class RequestCancelled(Event):
+    """The client went away or asked to stop."""
+
+    request_id: str
+
+
+class ServiceStateChanged(Event):
+    """The service as a whole changed: starting, ready, degraded, stopped."""
+
+    state: str
+
+
+AnyEvent = (
+    WorkerStateChanged
+    | ModelLoadProgressed
+    | RequestReceived
+    | RequestQueued
+    | RequestDispatched
+    | RequestFirstToken
+    | RequestFinished
+    | RequestFailed
+    | RequestCancelled
+    | ServiceStateChanged
+)

@@ -1,0 +1,1 @@
+"""The language between core and worker: messages and framing, without any I/O."""
