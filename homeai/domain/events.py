@@ -12,7 +12,7 @@ class Event(msgspec.Struct, frozen=True, tag_field="type", tag=lambda name: name
     """Base of all events."""
 
 
-class WorkerStateChanged(Event):
+class WorkerStateChanged(Event, frozen=True):
     """A worker went from one state to another."""
 
     worker: str
@@ -22,14 +22,14 @@ class WorkerStateChanged(Event):
     pid: int | None = None
 
 
-class ModelLoadProgressed(Event):
+class ModelLoadProgressed(Event, frozen=True):
     """Loading went on; `fraction` 0..1."""
 
     worker: str
     fraction: float
 
 
-class RequestReceived(Event):
+class RequestReceived(Event, frozen=True):
     """A valid request arrived."""
 
     request_id: str
@@ -37,14 +37,14 @@ class RequestReceived(Event):
     prompt_tokens: int | None = None
 
 
-class RequestQueued(Event):
+class RequestQueued(Event, frozen=True):
     """A request waits at `position` (0 = next)."""
 
     request_id: str
     position: int
 
 
-class RequestDispatched(Event):
+class RequestDispatched(Event, frozen=True):
     """A worker has the request."""
 
     request_id: str
@@ -52,14 +52,14 @@ class RequestDispatched(Event):
     attempt: int
 
 
-class RequestFirstToken(Event):
+class RequestFirstToken(Event, frozen=True):
     """The first token came out; `ttft_s` counts from arrival."""
 
     request_id: str
     ttft_s: float
 
 
-class RequestFinished(Event):
+class RequestFinished(Event, frozen=True):
     """The request ended well."""
 
     request_id: str
@@ -70,20 +70,20 @@ class RequestFinished(Event):
     duration_s: float
 
 
-class RequestFailed(Event):
+class RequestFailed(Event, frozen=True):
     """The request ended with an error; `code` as in the contract."""
 
     request_id: str
     code: str
 
 
-class RequestCancelled(Event):
+class RequestCancelled(Event, frozen=True):
     """The client went away or asked to stop."""
 
     request_id: str
 
 
-class ServiceStateChanged(Event):
+class ServiceStateChanged(Event, frozen=True):
     """The service as a whole changed: starting, ready, degraded, stopped."""
 
     state: str

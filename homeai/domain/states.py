@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 
 class WorkerState(StrEnum):
@@ -57,14 +58,20 @@ TERMINAL = frozenset(state for state, after in REQUEST_TRANSITIONS.items() if no
 S = TypeVar("S", WorkerState, RequestState)
 
 
+# Any: members of different enums with equal text are equal, so each enum keeps its own table
+_TABLES: Mapping[type[StrEnum], Mapping[Any, frozenset[Any]]] = {
+    WorkerState: WORKER_TRANSITIONS,
+    RequestState: REQUEST_TRANSITIONS,
+}
+
+
 def advance(old: S, new: S) -> S:
     """Return `new` if the table allows `old` → `new`.
 
     Raises:
         ValueError: The move is not in the table; always a bug of ours.
     """
-    table = WORKER_TRANSITIONS if isinstance(old, WorkerState) else REQUEST_TRANSITIONS
-    if new not in table[old]:  # type: ignore[index]
+    if new not in _TABLES[type(old)][old]:
         msg = f"{type(old).__name__} cannot go from {old} to {new}"
         raise ValueError(msg)
     return new

@@ -42,7 +42,7 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", omit_de
 # ---- core → worker -------------------------------------------------------------------------------
 
 
-class Load(_Message, tag="load"):
+class Load(_Message, frozen=True, tag="load"):
     """Load a model and make a context. Sent once, first.
 
     Attributes:
@@ -66,7 +66,7 @@ class Load(_Message, tag="load"):
     kv_type: str = "f16"
 
 
-class Prepare(_Message, tag="prepare"):
+class Prepare(_Message, frozen=True, tag="prepare"):
     """Turn a prompt into token ids (template, tokenizer). Answered by `Prepared` or `Refused`."""
 
     ticket: int
@@ -75,7 +75,7 @@ class Prepare(_Message, tag="prepare"):
     """Token ids to be checked against the vocabulary."""
 
 
-class Submit(_Message, tag="submit"):
+class Submit(_Message, frozen=True, tag="submit"):
     """Generate. Answered by `Started`, `Step` items and one of `Done` or `Refused`.
 
     Attributes:
@@ -98,28 +98,30 @@ class Submit(_Message, tag="submit"):
     sent_chars: int = 0
 
 
-class Embed(_Message, tag="embed"):
+class Embed(_Message, frozen=True, tag="embed"):
     """Embed each list of token ids (packed int32). Answered by `Embedded` or `Refused`."""
 
     ticket: int
     inputs: list[bytes]
 
 
-class Cancel(_Message, tag="cancel"):
-    """Stop this ticket's work within one token step. Answered by `Done(reason="cancelled")`, unless it
-    had already ended."""
+class Cancel(_Message, frozen=True, tag="cancel"):
+    """Stop this ticket's work within one token step.
+
+    Answered by `Done(reason="cancelled")`, unless it had already ended.
+    """
 
     ticket: int
 
 
-class Detokenize(_Message, tag="detokenize"):
+class Detokenize(_Message, frozen=True, tag="detokenize"):
     """Turn ids (packed int32) into text. Answered by `Detokenized`."""
 
     ticket: int
     ids: bytes
 
 
-class Stop(_Message, tag="stop"):
+class Stop(_Message, frozen=True, tag="stop"):
     """End the process; running tickets are dropped."""
 
 
@@ -129,20 +131,20 @@ ToWorker = Load | Prepare | Submit | Embed | Cancel | Detokenize | Stop
 # ---- worker → core -------------------------------------------------------------------------------
 
 
-class Hello(_Message, tag="hello"):
+class Hello(_Message, frozen=True, tag="hello"):
     """First message: the process lives and speaks this protocol version."""
 
     pid: int
     protocol: int = PROTOCOL_VERSION
 
 
-class Loading(_Message, tag="loading"):
+class Loading(_Message, frozen=True, tag="loading"):
     """Fraction 0..1 of the weights that are loaded."""
 
     fraction: float
 
 
-class Ready(_Message, tag="ready"):
+class Ready(_Message, frozen=True, tag="ready"):
     """The model is loaded and the context exists.
 
     Attributes:
@@ -168,7 +170,7 @@ class Ready(_Message, tag="ready"):
     compute_bytes: int | None = None
 
 
-class LoadFailed(_Message, tag="load_failed"):
+class LoadFailed(_Message, frozen=True, tag="load_failed"):
     """The model could not be loaded; the process ends afterwards.
 
     Attributes:
@@ -182,7 +184,7 @@ class LoadFailed(_Message, tag="load_failed"):
     stage: str
 
 
-class Prepared(_Message, tag="prepared"):
+class Prepared(_Message, frozen=True, tag="prepared"):
     """Answer to `Prepare`. `text` is the prompt's plain text, only for raw-text and token prompts."""
 
     ticket: int
@@ -190,7 +192,7 @@ class Prepared(_Message, tag="prepared"):
     text: str | None = None
 
 
-class Refused(_Message, tag="refused"):
+class Refused(_Message, frozen=True, tag="refused"):
     """A ticket that cannot be served; `code` names a class of `domain.errors`."""
 
     ticket: int
@@ -199,7 +201,7 @@ class Refused(_Message, tag="refused"):
     param: str | None = None
 
 
-class Started(_Message, tag="started"):
+class Started(_Message, frozen=True, tag="started"):
     """The ticket got a sequence; `cached_tokens` of its prompt were already in the KV cache."""
 
     ticket: int
@@ -224,13 +226,13 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     logprobs: list[TokenLogprob] | None = None
 
 
-class Step(_Message, tag="step"):
+class Step(_Message, frozen=True, tag="step"):
     """All pieces of one decode step: one message a step, not one a token."""
 
     pieces: list[Piece]
 
 
-class Done(_Message, tag="done"):
+class Done(_Message, frozen=True, tag="done"):
     """A ticket ended. Its last text came in a `Step` before.
 
     Attributes:
@@ -247,21 +249,21 @@ class Done(_Message, tag="done"):
     decode_s: float
 
 
-class Embedded(_Message, tag="embedded"):
+class Embedded(_Message, frozen=True, tag="embedded"):
     """Vectors as packed little-endian float32, one an input, L2-normalised."""
 
     ticket: int
     vectors: list[bytes]
 
 
-class Detokenized(_Message, tag="detokenized"):
+class Detokenized(_Message, frozen=True, tag="detokenized"):
     """Answer to `Detokenize`."""
 
     ticket: int
     text: str
 
 
-class Heartbeat(_Message, tag="heartbeat"):
+class Heartbeat(_Message, frozen=True, tag="heartbeat"):
     """Once a second: health is progress.
 
     Attributes:
@@ -276,7 +278,7 @@ class Heartbeat(_Message, tag="heartbeat"):
     last_token_age_s: float | None = None
 
 
-class Fatal(_Message, tag="fatal"):
+class Fatal(_Message, frozen=True, tag="fatal"):
     """The engine cannot go on; the process ends after this message.
 
     Attributes:
@@ -291,6 +293,17 @@ class Fatal(_Message, tag="fatal"):
 
 
 FromWorker = (
-    Hello | Loading | Ready | LoadFailed | Prepared | Refused | Started | Step | Done | Embedded
-    | Detokenized | Heartbeat | Fatal
+    Hello
+    | Loading
+    | Ready
+    | LoadFailed
+    | Prepared
+    | Refused
+    | Started
+    | Step
+    | Done
+    | Embedded
+    | Detokenized
+    | Heartbeat
+    | Fatal
 )

@@ -34,7 +34,9 @@ class Pending:
     waited: int = 0
 
 
-def prefill_share(pending: Sequence[Pending], decoding: int, batch_tokens: int) -> list[tuple[int, int]]:
+def prefill_share(
+    pending: Sequence[Pending], decoding: int, batch_tokens: int
+) -> list[tuple[int, int]]:
     """Choose prompt chunks for the next call.
 
     Args:

@@ -29,7 +29,9 @@ class Embedder:
         try:
             vectors = [self._vector(bytes_to_ids(data)) for data in order.inputs]
         except HomeAIError as error:
-            return Refused(ticket=order.ticket, code=error.code, message=error.message, param="input")
+            return Refused(
+                ticket=order.ticket, code=error.code, message=error.message, param="input"
+            )
         return Embedded(ticket=order.ticket, vectors=vectors)
 
     def _vector(self, ids: Sequence[int]) -> bytes:

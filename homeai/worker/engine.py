@@ -128,8 +128,7 @@ class Engine:
         context, row = self._context, 0
         decoding = [generation for generation in self._running if generation.is_decoding]
         for generation in decoding:
-            assert generation.slot is not None
-            slot, token = generation.slot, generation.tokens[-1]
+            slot, token = generation.sequence, generation.tokens[-1]
             context.add(row, token, generation.computed, slot.index, output=True)
             slot.tokens.append(token)
             generation.computed += 1
@@ -147,12 +146,11 @@ class Engine:
         outputs = decoding
         for ticket, size in chunks:
             generation = pending.pop(ticket)
-            assert generation.slot is not None
-            start = generation.computed
+            slot, start = generation.sequence, generation.computed
             ids = generation.tokens[start : start + size]
             complete = start + size == len(generation.tokens)
-            row = context.add_run(row, ids, start, generation.slot.index, output_last=complete)
-            generation.slot.tokens.extend(ids)
+            row = context.add_run(row, ids, start, slot.index, output_last=complete)
+            slot.tokens.extend(ids)
             generation.computed += size
             if complete:
                 outputs.append(generation)

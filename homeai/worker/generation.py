@@ -75,6 +75,13 @@ class Generation:
         return Piece(self.ticket, len(accepted), [], text) if text else None
 
     @property
+    def sequence(self) -> Slot:
+        """The sequence it holds; only for a running generation."""
+        if self.slot is None:
+            raise RuntimeError("a generation without a sequence cannot compute")
+        return self.slot
+
+    @property
     def drawn(self) -> int:
         """Number of tokens drawn so far."""
         return len(self.tokens) - self.prompt_size
@@ -127,9 +134,7 @@ class Generation:
             return None  # the grammar is complete and the model's end token was banned
         return self._sampler.pick(masked, position)
 
-    def _logprobs(
-        self, logits: npt.NDArray[np.float32], token: int
-    ) -> list[TokenLogprob] | None:
+    def _logprobs(self, logits: npt.NDArray[np.float32], token: int) -> list[TokenLogprob] | None:
         if self.order.logprobs is None:
             return None
         own, top = logprobs(logits, token, self.order.logprobs)

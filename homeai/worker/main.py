@@ -60,9 +60,7 @@ def main() -> int:
     return _serve(first[0], channel, work, prompts)
 
 
-def _serve(
-    order: Load, channel: Channel, work: Inbox[ToWorker], prompts: Inbox[ToWorker]
-) -> int:
+def _serve(order: Load, channel: Channel, work: Inbox[ToWorker], prompts: Inbox[ToWorker]) -> int:
     # imported only now: the profile decides about variables that native libraries read once
     from homeai.worker.loading_environment import prepare_environment
 
@@ -109,15 +107,15 @@ def _compute(
             engine.step()
         except DecodeFailed as failed:
             failure = failed.failure
-            channel.send(
-                Fatal(code=failure.code, message=failure.sentence, status=failed.status)
-            )
+            channel.send(Fatal(code=failure.code, message=failure.sentence, status=failed.status))
             return EXIT_FAILED
     return EXIT_OK
 
 
 def _wrong_kind(ticket: int, does: str) -> Refused:
-    return Refused(ticket=ticket, code="invalid_request", message=f"This model {does}.", param="model")
+    return Refused(
+        ticket=ticket, code="invalid_request", message=f"This model {does}.", param="model"
+    )
 
 
 def _read(channel: Channel, work: Inbox[ToWorker], prompts: Inbox[ToWorker]) -> None:

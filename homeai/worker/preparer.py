@@ -45,7 +45,9 @@ class Preparer:
         assert isinstance(message, Prepare | Detokenize)
         try:
             if isinstance(message, Detokenize):
-                return Detokenized(ticket=message.ticket, text=self._text(bytes_to_ids(message.ids)))
+                return Detokenized(
+                    ticket=message.ticket, text=self._text(bytes_to_ids(message.ids))
+                )
             check_ids(message.logit_bias_ids, self._model.n_vocab)
             ids = self._ids(message.prompt)
             text = None if isinstance(message.prompt, ChatPrompt) else self._text(ids)
@@ -62,7 +64,10 @@ class Preparer:
                 ids = self._chat.ids(prompt)
             case TextPrompt(text=text):
                 ids = model.tokenize(text.encode(), add_special=True)
-                if not ids and (start := model.bos if model.bos is not None else model.eos) is not None:
+                if (
+                    not ids
+                    and (start := model.bos if model.bos is not None else model.eos) is not None
+                ):
                     ids = [start]  # an empty prompt begins a new text
             case TokenPrompt(ids=ids):
                 check_ids(ids, model.n_vocab)
@@ -73,3 +78,7 @@ class Preparer:
     def _text(self, ids: list[int]) -> str:
         check_ids(ids, self._model.n_vocab)
         return b"".join(map(self._model.piece, ids)).decode("utf-8", "replace")
+
+
+def _chat_prompting(model: Model) -> object:
+    return None

@@ -201,7 +201,9 @@ def _typical(values: npt.NDArray[np.float64], mass: float) -> npt.NDArray[np.boo
     return mask
 
 
-def logprobs(logits: Logits, token: int, alternatives: int) -> tuple[float, list[tuple[int, float]]]:
+def logprobs(
+    logits: Logits, token: int, alternatives: int
+) -> tuple[float, list[tuple[int, float]]]:
     """Natural log probabilities under the untouched distribution.
 
     Args:

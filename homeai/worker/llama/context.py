@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from typing import Any
 
 import llama_cpp.llama_cpp as c
 import numpy as np
@@ -186,19 +187,18 @@ class _BatchArrays:
         self.output = np.zeros(rows, np.int8)
         self._one = np.ones(rows, np.int32)
         self._rows = (self.sequence.ctypes.data + 4 * np.arange(rows)).astype(np.uint64)
-        native = c.llama_batch()
+        # the binding's stubs know arrays only, native code wants pointers
+        native: Any = c.llama_batch()
         native.n_tokens, native.embd = 0, None
         native.token = _pointer(self.token, ctypes.c_int32)
         native.pos = _pointer(self.position, ctypes.c_int32)
         native.n_seq_id = _pointer(self._one, ctypes.c_int32)
-        native.seq_id = ctypes.cast(
-            self._rows.ctypes.data, ctypes.POINTER(ctypes.POINTER(ctypes.c_int32))
-        )
+        native.seq_id = _pointer(self._rows, ctypes.POINTER(ctypes.c_int32))
         native.logits = _pointer(self.output, ctypes.c_int8)
         self.native = native
 
 
-def _pointer(array: npt.NDArray[np.generic], kind: type[ctypes._SimpleCData[int]]) -> object:
+def _pointer(array: npt.NDArray[Any], kind: type[Any]) -> object:
     return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))
 
 

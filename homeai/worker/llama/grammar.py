@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import llama_cpp.llama_cpp as c
 import numpy as np
@@ -60,7 +61,7 @@ class Grammar:
         c.llama_sampler_accept(self._sampler, token)
 
     def _apply(self, candidates: npt.NDArray[np.void]) -> None:
-        array = c.llama_token_data_array()
+        array: Any = c.llama_token_data_array()
         array.data = ctypes.cast(candidates.ctypes.data, c.llama_token_data_p)
         array.size, array.selected, array.sorted = candidates.size, -1, False
         c.llama_sampler_apply(self._sampler, ctypes.byref(array))

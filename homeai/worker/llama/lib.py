@@ -50,12 +50,13 @@ class NativeLog:
 LOG = NativeLog()
 
 
-@c.llama_log_callback
 def _on_native_log(level: int, text: bytes, _user_data: object) -> None:
     LOG.append(level, text)
 
 
-c.llama_log_set(_on_native_log, ctypes.c_void_p(0))
+# kept for the life of the process: native code holds the pointer
+_NATIVE_CALLBACK = c.llama_log_callback(_on_native_log)
+c.llama_log_set(_NATIVE_CALLBACK, ctypes.c_void_p(0))
 c.llama_backend_init()
 
 FLASH_ATTENTION_ON = 1

@@ -62,7 +62,9 @@ class Model:
         self._pieces: dict[tuple[int, bool], bytes] = {}
         self._eog: dict[int, bool] = {}
 
-    def tokenize(self, text: bytes, *, special: bool = False, add_special: bool = False) -> list[int]:
+    def tokenize(
+        self, text: bytes, *, special: bool = False, add_special: bool = False
+    ) -> list[int]:
         """Return the ids of `text` (UTF-8).
 
         Args:
