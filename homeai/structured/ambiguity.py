@@ -1,0 +1,171 @@
+"""Finds grammars under which the native matcher's work explodes with the length of the text.
+
+llama.cpp keeps every way in which the text so far can be read, and for each candidate token it walks
+every way through the token. `x? x? x? …` or two recursive alternatives that begin alike make both numbers
+explode. Whether a grammar does so is undecidable in general, so this plays the adversary: from every place
+where two readings are possible it always takes the character that keeps the most readings alive, and counts.
+"""
+
+from __future__ import annotations
+
+from homeai.structured.gbnf_reader import grammar_error
+from homeai.structured.grammar import Chars, Grammar, Ref
+from homeai.structured.limits import Limits
+from homeai.structured.matcher import DONE, Matcher
+
+_TOKEN_CHARS = 16
+"""Few tokens of any vocabulary are longer, except runs of one character."""
+_RUN_CHARS = 64
+"""Runs of one character (blanks, dashes) come as long tokens."""
+_MAX_PATHS = 50_000
+"""Ways through one token; 65,536 cost the native check of a whole vocabulary of 49,152 tokens 87 ms."""
+_TEXT_CHARS = 300
+_MAX_RUN_PATHS = 200_000
+"""Ways through a run of one character; few tokens are such runs."""
+_MAX_READINGS = 300
+"""Readings of the same text kept at once, beyond those at the start."""
+_ADVICE = "; let alternatives begin differently, and use {m,n} in place of many optional parts"
+_TOO_MANY_READINGS = f"more than {_MAX_READINGS} readings of the same text go on at once"
+_GIVEN_UP = "too many alternatives of the whole grammar begin alike"
+
+
+def check(grammar: Grammar, text: str, limits: Limits) -> None:
+    """Refuse explosive ambiguity.
+
+    Args:
+        grammar: A grammar without left recursion.
+        text: For line and column.
+        limits: `probe_work` bounds the time spent.
+
+    Raises:
+        InvalidSchema: Found, or the search had to be given up.
+    """
+    matcher = Matcher(grammar)
+    probed: list[frozenset[int]] = []
+    for index, stacks in _forks(grammar, matcher):
+        tops = frozenset(stacks)
+        if any(tops <= other for other in probed):
+            continue
+        probed.append(tops)
+        rule = grammar.rules[index]
+        if problem := _paths(matcher, stacks, limits) or _readings(matcher, stacks, limits):
+            raise grammar_error(text, rule.position, problem + _ADVICE, rule.name)
+
+
+def _forks(grammar: Grammar, matcher: Matcher) -> list[tuple[int, list[int]]]:
+    """Return rule and stacks for every place where readings can begin with the same character.
+
+    Sorted by the number of such stacks, most first.
+    """
+    starts = [(grammar.root, matcher.start(grammar.root))]
+    for index, rule in enumerate(grammar.rules):
+        for choice, alternative in enumerate(rule.alternatives):
+            # The first item of an alternative is reached only through one of the other places.
+            starts += [
+                (index, matcher.at((index, choice, position)))
+                for position in range(1, len(alternative))
+                if isinstance(alternative[position], Ref)
+            ]
+    forks = [
+        (index, alike)
+        for index, stacks in starts
+        if len(stacks) > 1 and (alike := _alike(matcher, stacks))
+    ]
+    return sorted(forks, key=lambda fork: -len(fork[1]))
+
+
+def _alike(matcher: Matcher, stacks: tuple[int, ...]) -> list[int]:
+    """Return those stacks that can begin with the same character as another one."""
+    ranges = sorted((low, high, s) for s in stacks for low, high in _ranges(matcher, s))
+    found: dict[int, None] = {}
+    furthest = (-1, -1)
+    for low, high, stack in ranges:
+        if low <= furthest[0]:
+            found[furthest[1]] = found[stack] = None
+        furthest = max(furthest, (high, stack))
+    return list(found)
+
+
+def _ranges(matcher: Matcher, stack: int) -> tuple[tuple[int, int], ...]:
+    if stack == DONE:
+        return ()
+    item = matcher.item(stack)
+    return item.ranges if isinstance(item, Chars) else ()
+
+
+def _paths(matcher: Matcher, stacks: list[int], limits: Limits) -> str | None:
+    """Count the ways through one token: any short text, or a long run of one character."""
+    ways = run = dict.fromkeys(stacks, 1)
+    run_char = _worst_char(matcher, ways, ahead=True, noise=0)
+    for step in range(_RUN_CHARS):
+        if matcher.work > limits.probe_work:
+            return _GIVEN_UP
+        if run_char is not None:
+            run = _step(matcher, run, run_char)
+            if sum(run.values()) > _MAX_RUN_PATHS:
+                return f"a run of one character can be read in more than {_MAX_RUN_PATHS} ways"
+        if step < _TOKEN_CHARS:
+            char = _worst_char(matcher, ways, ahead=True, noise=0)
+            ways = {} if char is None else _step(matcher, ways, char)
+            if sum(ways.values()) > _MAX_PATHS:
+                return f"{_TOKEN_CHARS} characters can be read in more than {_MAX_PATHS} ways"
+            if len(ways) > _MAX_READINGS + len(stacks):
+                return _TOO_MANY_READINGS
+        elif not run:
+            break
+    return None
+
+
+def _readings(matcher: Matcher, stacks: list[int], limits: Limits) -> str | None:
+    """Count how many readings of a longer text stay alive at once."""
+    ways = dict.fromkeys(stacks, 1)
+    noise = 1
+    for _ in range(_TEXT_CHARS):
+        if matcher.work > limits.probe_work:
+            return _GIVEN_UP
+        # Among equals a changing choice is made; the same one each time would get stuck in blanks.
+        noise = (noise * 1_103_515_245 + 12_345) % 2**31
+        char = _worst_char(matcher, ways, ahead=False, noise=noise >> 8)
+        if char is None:
+            break
+        ways = dict.fromkeys(_step(matcher, ways, char), 1)
+        if len(ways) > _MAX_READINGS + len(stacks):
+            return _TOO_MANY_READINGS
+    return None
+
+
+def _step(matcher: Matcher, ways: dict[int, int], char: int) -> dict[int, int]:
+    following: dict[int, int] = {}
+    for stack, count in ways.items():
+        if any(low <= char <= high for low, high in _ranges(matcher, stack)):
+            for after in matcher.after(stack):
+                matcher.work += 1
+                following[after] = following.get(after, 0) + count
+    return following
+
+
+def _worst_char(matcher: Matcher, ways: dict[int, int], *, ahead: bool, noise: int) -> int | None:
+    """Return the character that keeps most readings alive, or with `ahead` leads to most.
+
+    Of equals, the one that `noise` points to. None if no reading can go on.
+    """
+    events: list[tuple[int, int, int]] = []
+    for stack, count in ways.items():
+        ranges = _ranges(matcher, stack)
+        matcher.work += len(ranges)
+        if ranges:
+            weight = count * len(matcher.after(stack)) if ahead else count
+            # Bounds are inclusive, so ends sort after starts at the same character.
+            events += [(low, 0, weight) for low, _ in ranges]
+            events += [(high, 1, weight) for _, high in ranges]
+    best = 0
+    chars: list[int] = []
+    alive = 0
+    for position, end, weight in sorted(events):
+        alive += -weight if end else weight
+        if end or alive < best:
+            continue
+        if alive > best:
+            best, chars = alive, []
+        chars.append(position)
+    return chars[noise % len(chars)] if chars else None
