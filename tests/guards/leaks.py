@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 SESSION_MARK = "HOMEAI_TEST_SESSION"
-GRACE_S = 5.0
+GRACE_S = float(os.environ.get("HOMEAI_TEST_GRACE_S", "5"))
 POLL_S = 0.02
 # Pool threads of a loop that a module-wide async fixture keeps open end with that loop, not the test.
 POOL_THREADS = ("asyncio_", "AnyIO worker thread")
