@@ -1,1 +1,1 @@
-"""."""
+"""Settings, declared once: defaults, bounds, units and texts for file, environment, flags, dialog, docs."""

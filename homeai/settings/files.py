@@ -1,0 +1,54 @@
+"""Private files that are never half written, and a lock between processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from homeai.settings.paths import private_folder
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace `path` by a file only its owner can read; readers see the old or the new one, whole.
+
+    Raises:
+        OSError: The folder cannot be written; the old file is unharmed.
+    """
+    folder = private_folder(path.parent)
+    descriptor, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file beside `path` for a read-change-write; waits for others."""
+    private_folder(path.parent)
+    with open(path.with_name(f".{path.name}.lock"), "ab") as file:
+        _lock(file.fileno())
+        yield
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
