@@ -5,15 +5,16 @@ The user's files, keyring, screen and network are out of reach from the first im
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from homeai.settings.paths import Paths
 from tests.guards.leaks import (
     fail_on_pending_tasks,
     leaked_session_processes,
@@ -30,20 +31,18 @@ __all__ = ["no_leaked_processes", "no_leaked_threads", "only_loopback"]
 STARTER_MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-def _find_starter_model() -> Path | None:
+def _starter_model_path() -> Path:
     given = os.environ.get("HOMEAI_TEST_MODEL")
     if given:
         return Path(given)
-    if importlib.util.find_spec("homeai.settings.paths") is None:
-        return None
-    from homeai.settings.paths import Paths
-
-    path = Paths.from_environment().models / STARTER_MODEL
-    return path if path.is_file() else None
+    with warnings.catch_warnings():
+        # Without XDG_RUNTIME_DIR platformdirs warns about a folder that is not asked for here.
+        warnings.simplefilter("ignore")
+        return Paths.from_environment(os.environ).models / STARTER_MODEL
 
 
 # Asked before HOMEAI_HOME is bent away from the user's own folder.
-_STARTER_MODEL = _find_starter_model()
+_STARTER_MODEL = _starter_model_path()
 _SESSION_HOME = tempfile.TemporaryDirectory(prefix="homeai-tests-")
 _SESSION_MARK = mark_session()
 _LEAKED: list[str] = []
@@ -70,12 +69,11 @@ settings.load_profile("ci" if in_continuous_integration() else "dev")
 @pytest.fixture(scope="session")
 def starter_model() -> Path:
     """Path of the real model that the tests talk to (98 MB, SmolLM2-135M-Instruct, Q4_1)."""
-    if _STARTER_MODEL is None or not _STARTER_MODEL.is_file():
+    if not _STARTER_MODEL.is_file():
         skip_or_fail(
-            f"needs the starter model ({_STARTER_MODEL or STARTER_MODEL} is not there): "
+            f"needs the starter model, and {_STARTER_MODEL} is not there; "
             "python3 packaging/bootstrap.py test"
         )
-    assert _STARTER_MODEL is not None
     return _STARTER_MODEL
 
 

@@ -215,7 +215,8 @@ def model_folder(places: Places) -> Path:
     Raises:
         SetupError: homeai can't tell, for instance because HOMEAI_HOME is not usable.
     """
-    code = "from homeai.settings.paths import Paths; print(Paths.from_environment().models, end='')"
+    code = "import os; from homeai.settings.paths import Paths; "
+    code += "print(Paths.from_environment(os.environ).models, end='')"
     done = run_python(places, code)
     if done.returncode != 0 or not done.stdout:
         msg = f"the model folder is not known: {done.stderr.strip()[-1000:]}"

@@ -35,7 +35,7 @@ _DISTRIBUTIONS = {
 _COMPILE_CHECK = "#include <vector>\n#include <stdlib.h>\nint main() { return 0; }\n"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Need:
     """One thing the system must have.
 
