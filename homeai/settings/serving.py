@@ -8,7 +8,7 @@ from pydantic import Field
 
 from homeai.settings.field import AutoOrCount, Section, setting
 from homeai.settings.parsing import Mib, Switch, Texts
-from homeai.settings.text import QT_TRANSLATE_NOOP as _T
+from homeai.settings.text import QT_TRANSLATE_NOOP
 
 
 class Server(Section):
@@ -16,38 +16,46 @@ class Server(Section):
 
     host: str = setting(
         "127.0.0.1",
-        _T("Settings", "Address"),
-        _T("Settings", "Address to listen on; another than this computer's own needs server.lan."),
+        QT_TRANSLATE_NOOP("Settings", "Address"),
+        QT_TRANSLATE_NOOP(
+            "Settings", "Address to listen on; another than this computer's own needs server.lan."
+        ),
         restart=True,
     )
     port: int = setting(
         8484,
-        _T("Settings", "Port"),
-        _T("Settings", "TCP port; 0 picks a free one."),
+        QT_TRANSLATE_NOOP("Settings", "Port"),
+        QT_TRANSLATE_NOOP("Settings", "TCP port; 0 picks a free one."),
         restart=True,
         ge=0,
         le=65535,
     )
     lan: Switch = setting(
         default=False,
-        title=_T("Settings", "Share on the LAN"),
-        text=_T("Settings", "Let other devices in; every request then needs an API key."),
+        title=QT_TRANSLATE_NOOP("Settings", "Share on the LAN"),
+        text=QT_TRANSLATE_NOOP(
+            "Settings", "Let other devices in; every request then needs an API key."
+        ),
         restart=True,
     )
     allowed_hosts: Texts = setting(
         (),
-        _T("Settings", "Further host names"),
-        _T("Settings", "Names by which clients may call this computer, besides its own."),
+        QT_TRANSLATE_NOOP("Settings", "Further host names"),
+        QT_TRANSLATE_NOOP(
+            "Settings", "Names by which clients may call this computer, besides its own."
+        ),
     )
     allowed_origins: Texts = setting(
         (),
-        _T("Settings", "Web pages that may ask"),
-        _T("Settings", "Origins such as https://chat.example whose pages may use the service."),
+        QT_TRANSLATE_NOOP("Settings", "Web pages that may ask"),
+        QT_TRANSLATE_NOOP(
+            "Settings", "Origins such as https://chat.example whose pages may use the service."
+        ),
     )
     max_body_mib: Mib = setting(
         16,
-        _T("Settings", "Largest request"),
-        _T("Settings", "Larger request bodies are refused."),
+        QT_TRANSLATE_NOOP("Settings", "Largest request"),
+        QT_TRANSLATE_NOOP("Settings", "Larger request bodies are refused."),
         unit="MiB",
         ge=1,
         le=1024,
@@ -59,18 +67,20 @@ class Model(Section):
 
     active: str = setting(
         "",
-        _T("Settings", "Model"),
-        _T("Settings", "Name or file of the model; empty lets homeai choose."),
+        QT_TRANSLATE_NOOP("Settings", "Model"),
+        QT_TRANSLATE_NOOP("Settings", "Name or file of the model; empty lets homeai choose."),
     )
     folders: Texts = setting(
         (),
-        _T("Settings", "Model folders"),
-        _T("Settings", "Further folders to look for GGUF files in."),
+        QT_TRANSLATE_NOOP("Settings", "Model folders"),
+        QT_TRANSLATE_NOOP("Settings", "Further folders to look for GGUF files in."),
     )
     fallback: str = setting(
         "",
-        _T("Settings", "Smaller model"),
-        _T("Settings", "Used on the GPU when the model does not fit; empty means never."),
+        QT_TRANSLATE_NOOP("Settings", "Smaller model"),
+        QT_TRANSLATE_NOOP(
+            "Settings", "Used on the GPU when the model does not fit; empty means never."
+        ),
     )
 
 
@@ -79,8 +89,8 @@ class Limits(Section):
 
     context_tokens: int = setting(
         8192,
-        _T("Settings", "Context"),
-        _T("Settings", "Prompt and answer of one request together."),
+        QT_TRANSLATE_NOOP("Settings", "Context"),
+        QT_TRANSLATE_NOOP("Settings", "Prompt and answer of one request together."),
         unit="tokens",
         restart=True,
         ge=256,
@@ -88,38 +98,40 @@ class Limits(Section):
     )
     concurrency: int = setting(
         2,
-        _T("Settings", "Answers at a time"),
-        _T("Settings", "Requests computed in parallel; each takes memory for its context."),
+        QT_TRANSLATE_NOOP("Settings", "Answers at a time"),
+        QT_TRANSLATE_NOOP(
+            "Settings", "Requests computed in parallel; each takes memory for its context."
+        ),
         restart=True,
         ge=1,
         le=64,
     )
     queue_total: int = setting(
         32,
-        _T("Settings", "Waiting requests"),
-        _T("Settings", "Further requests are refused."),
+        QT_TRANSLATE_NOOP("Settings", "Waiting requests"),
+        QT_TRANSLATE_NOOP("Settings", "Further requests are refused."),
         ge=0,
         le=10_000,
     )
     queue_per_client: int = setting(
         8,
-        _T("Settings", "Waiting requests per client"),
-        _T("Settings", "So that no device takes the whole line."),
+        QT_TRANSLATE_NOOP("Settings", "Waiting requests per client"),
+        QT_TRANSLATE_NOOP("Settings", "So that no device takes the whole line."),
         ge=1,
         le=10_000,
     )
     queue_wait_s: float = setting(
         120.0,
-        _T("Settings", "Longest wait"),
-        _T("Settings", "A request that waited longer is refused."),
+        QT_TRANSLATE_NOOP("Settings", "Longest wait"),
+        QT_TRANSLATE_NOOP("Settings", "A request that waited longer is refused."),
         unit="s",
         gt=0,
         le=86_400,
     )
     deadline_s: float = setting(
         300.0,
-        _T("Settings", "Deadline"),
-        _T("Settings", "Longest time for a whole answer, waiting included."),
+        QT_TRANSLATE_NOOP("Settings", "Deadline"),
+        QT_TRANSLATE_NOOP("Settings", "Longest time for a whole answer, waiting included."),
         unit="s",
         gt=0,
         le=86_400,
@@ -131,40 +143,40 @@ class Memory(Section):
 
     vram_reserve_percent: float = setting(
         10.0,
-        _T("Settings", "GPU reserve"),
-        _T("Settings", "Share of GPU memory that is never planned with."),
+        QT_TRANSLATE_NOOP("Settings", "GPU reserve"),
+        QT_TRANSLATE_NOOP("Settings", "Share of GPU memory that is never planned with."),
         unit="%",
         ge=0,
         le=90,
     )
     vram_reserve_min_mib: Mib = setting(
         768,
-        _T("Settings", "Least GPU reserve"),
-        _T("Settings", "GPU memory that stays free in any case."),
+        QT_TRANSLATE_NOOP("Settings", "Least GPU reserve"),
+        QT_TRANSLATE_NOOP("Settings", "GPU memory that stays free in any case."),
         unit="MiB",
         ge=0,
         le=1_048_576,
     )
     ram_reserve_percent: float = setting(
         15.0,
-        _T("Settings", "RAM reserve"),
-        _T("Settings", "Share of main memory that is never planned with."),
+        QT_TRANSLATE_NOOP("Settings", "RAM reserve"),
+        QT_TRANSLATE_NOOP("Settings", "Share of main memory that is never planned with."),
         unit="%",
         ge=0,
         le=90,
     )
     ram_reserve_min_mib: Mib = setting(
         2048,
-        _T("Settings", "Least RAM reserve"),
-        _T("Settings", "Main memory that stays free in any case."),
+        QT_TRANSLATE_NOOP("Settings", "Least RAM reserve"),
+        QT_TRANSLATE_NOOP("Settings", "Main memory that stays free in any case."),
         unit="MiB",
         ge=0,
         le=1_048_576,
     )
     kv_type: Literal["f16", "q8_0"] = setting(
         "f16",
-        _T("Settings", "KV cache precision"),
-        _T("Settings", "q8_0 halves the context's memory at a small loss."),
+        QT_TRANSLATE_NOOP("Settings", "KV cache precision"),
+        QT_TRANSLATE_NOOP("Settings", "q8_0 halves the context's memory at a small loss."),
         restart=True,
     )
 
@@ -174,7 +186,7 @@ class Engine(Section):
 
     profile: Literal["fast", "exact"] = setting(
         "fast",
-        _T("Settings", "Profile"),
+        QT_TRANSLATE_NOOP("Settings", "Profile"),
         _T(
             "Settings",
             "exact: the same answer alone, beside others and after a resume; costs some speed.",
@@ -188,25 +200,25 @@ class Gpu(Section):
 
     enabled: Switch = setting(
         default=True,
-        title=_T("Settings", "Use the GPU"),
-        text=_T("Settings", "Off keeps every computation on the CPU."),
+        title=QT_TRANSLATE_NOOP("Settings", "Use the GPU"),
+        text=QT_TRANSLATE_NOOP("Settings", "Off keeps every computation on the CPU."),
         restart=True,
     )
     layers: AutoOrCount = setting(
         "auto",
-        _T("Settings", "Layers on the GPU"),
-        _T("Settings", "auto plans as many as fit."),
+        QT_TRANSLATE_NOOP("Settings", "Layers on the GPU"),
+        QT_TRANSLATE_NOOP("Settings", "auto plans as many as fit."),
         restart=True,
     )
     devices: Annotated[str, Field(max_length=200)] = setting(
         "auto",
-        _T("Settings", "GPU devices"),
-        _T("Settings", "auto, or device names separated by commas."),
+        QT_TRANSLATE_NOOP("Settings", "GPU devices"),
+        QT_TRANSLATE_NOOP("Settings", "auto, or device names separated by commas."),
         restart=True,
     )
     backends: Texts = setting(
         (),
-        _T("Settings", "Extra backends"),
-        _T("Settings", "Paths of ggml backend plugins to load."),
+        QT_TRANSLATE_NOOP("Settings", "Extra backends"),
+        QT_TRANSLATE_NOOP("Settings", "Paths of ggml backend plugins to load."),
         restart=True,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from homeai.domain.errors import BadRequest, HomeAIError
-from homeai.domain.request import ChatPrompt, Prompt, TextPrompt, TokenPrompt
+from homeai.domain.request import ChatPrompt, Prompt, TokenPrompt
 from homeai.protocol.messages import (
     Detokenize,
     Detokenized,
@@ -16,6 +16,7 @@ from homeai.protocol.messages import (
     bytes_to_ids,
     ids_to_bytes,
 )
+from homeai.worker.chat import ChatPrompting
 from homeai.worker.generation import check_ids
 from homeai.worker.inbox import Inbox
 from homeai.worker.llama.model import Model
@@ -33,7 +34,7 @@ class Preparer:
 
     def __init__(self, model: Model, send: Send) -> None:
         self._model, self._send = model, send
-        self._chat = _chat_prompting(model)
+        self._chat = ChatPrompting(model)
 
     def run(self, inbox: Inbox[ToWorker]) -> None:
         """Work until the inbox is closed."""
@@ -42,7 +43,9 @@ class Preparer:
                 self._send(self._answer(message))
 
     def _answer(self, message: ToWorker) -> Prepared | Detokenized | Refused:
-        assert isinstance(message, Prepare | Detokenize)
+        if not isinstance(message, Prepare | Detokenize):
+            msg = f"a {type(message).__name__} does not belong here"
+            raise TypeError(msg)
         try:
             if isinstance(message, Detokenize):
                 return Detokenized(
@@ -59,18 +62,16 @@ class Preparer:
 
     def _ids(self, prompt: Prompt) -> list[int]:
         model = self._model
-        match prompt:
-            case ChatPrompt():
-                ids = self._chat.ids(prompt)
-            case TextPrompt(text=text):
-                ids = model.tokenize(text.encode(), add_special=True)
-                if (
-                    not ids
-                    and (start := model.bos if model.bos is not None else model.eos) is not None
-                ):
-                    ids = [start]  # an empty prompt begins a new text
-            case TokenPrompt(ids=ids):
-                check_ids(ids, model.n_vocab)
+        if isinstance(prompt, ChatPrompt):
+            ids = self._chat.ids(prompt)
+        elif isinstance(prompt, TokenPrompt):
+            ids = prompt.ids
+            check_ids(ids, model.n_vocab)
+        else:
+            ids = model.tokenize(prompt.text.encode(), add_special=True)
+            start = model.eos if model.bos is None else model.bos
+            if not ids and start is not None:
+                ids = [start]  # an empty prompt begins a new text
         if not ids:
             raise BadRequest("The prompt is empty; at least one token is needed.", param="prompt")
         return ids
@@ -78,7 +79,3 @@ class Preparer:
     def _text(self, ids: list[int]) -> str:
         check_ids(ids, self._model.n_vocab)
         return b"".join(map(self._model.piece, ids)).decode("utf-8", "replace")
-
-
-def _chat_prompting(model: Model) -> object:
-    return None

@@ -9,7 +9,10 @@ from tests.fakes.worker_client import WorkerClient
 
 SEEDED = Sampling(seed=42, temperature=0.8)
 STORY = [{"role": "user", "content": "Tell me a short story about a dog and a boat."}]
-PARIS = [{"role": "user", "content": "What is the capital of France?"}]
+PARIS = [
+    {"role": "system", "content": "You are a helpful assistant."},
+    {"role": "user", "content": "What is the capital of France?"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +48,7 @@ def test_more_tickets_than_sequences_wait_their_turn(worker):
 
 
 def test_the_same_client_reuses_its_prefix_and_another_client_does_not(worker):
-    messages = [{"role": "system", "content": "Be kind. " * 60}, *PARIS]
+    messages = [{"role": "system", "content": "Be kind. " * 60}, *STORY]
     ids = worker.ids(messages)
     first = worker.generate(ids, client="carl")
 
@@ -165,11 +168,8 @@ def test_user_text_never_becomes_control_tokens(worker):
 def test_a_resumed_answer_keeps_its_prefix_and_its_indexes(worker, k):
     ids = worker.ids(STORY)
     whole = worker.generate(ids, sampling=SEEDED, max_tokens=24, client="g")
-    sent = len(b"".join(t.encode() for t in [whole.text])) and 0
 
-    rest = worker.generate(
-        ids, sampling=SEEDED, max_tokens=24, client="h", accepted=whole.ids[:k], sent_chars=sent
-    )
+    rest = worker.generate(ids, sampling=SEEDED, max_tokens=24, client="h", accepted=whole.ids[:k])
 
     assert rest.indexes == list(range(k, 24))
     assert len(rest.text) > 0
