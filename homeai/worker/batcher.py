@@ -15,6 +15,9 @@ CHUNK_TOKENS = 512
 """Prompt tokens a call computes while nobody streams."""
 CHUNK_TOKENS_BESIDE_STREAMS = 256
 """The same while others stream: bounds their pause to one smaller chunk."""
+LEAST_CHUNK_TOKENS = 32
+CALL_S = 2.0
+"""Longest a call should take: bounds how long a cancel waits, also on slow machines."""
 AGING_TOKENS = 64
 """A waiting prompt counts as this much shorter for each call it waited."""
 
@@ -34,8 +37,17 @@ class Pending:
     waited: int = 0
 
 
+def chunk_limit(tokens_s: float) -> int:
+    """Return how many prompt tokens fit one call at a measured prefill rate.
+
+    Args:
+        tokens_s: Prompt tokens per second; 0 = not measured yet.
+    """
+    return int(max(LEAST_CHUNK_TOKENS, min(CHUNK_TOKENS, tokens_s * CALL_S)))
+
+
 def prefill_share(
-    pending: Sequence[Pending], decoding: int, batch_tokens: int
+    pending: Sequence[Pending], decoding: int, batch_tokens: int, limit: int = CHUNK_TOKENS
 ) -> list[tuple[int, int]]:
     """Choose prompt chunks for the next call.
 
@@ -43,12 +55,14 @@ def prefill_share(
         pending: Sequences in order of arrival.
         decoding: Sequences that get one token each in the same call.
         batch_tokens: Rows of one call.
+        limit: Most prompt tokens, from `chunk_limit`.
 
     Returns:
         (key, tokens) in the order in which they enter the batch; further prompts join only if the
         first ones end inside the chunk.
     """
-    room = min(CHUNK_TOKENS_BESIDE_STREAMS if decoding else CHUNK_TOKENS, batch_tokens - decoding)
+    most = CHUNK_TOKENS_BESIDE_STREAMS if decoding else CHUNK_TOKENS
+    room = min(most, limit, batch_tokens - decoding)
     order = sorted(pending, key=lambda item: item.remaining - AGING_TOKENS * item.waited)
     if not order or room <= 0:
         return []

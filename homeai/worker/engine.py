@@ -14,7 +14,7 @@ import msgspec
 from homeai.domain.errors import HomeAIError
 from homeai.domain.stream import FinishReason
 from homeai.protocol.messages import Done, Piece, Refused, Started, Step, Submit
-from homeai.worker.batcher import Pending, prefill_share
+from homeai.worker.batcher import Pending, chunk_limit, prefill_share
 from homeai.worker.generation import Generation
 from homeai.worker.llama.context import Context, DecodeFailed
 from homeai.worker.llama.failures import Failure
@@ -22,6 +22,10 @@ from homeai.worker.llama.model import Model
 from homeai.worker.slots import SlotTable
 
 Send = Callable[..., None]
+
+_ASSUMED_PREFILL_TOKENS_S = 64.0
+"""Until the first measurement: cautious, so that no call looks like a hang on a slow machine."""
+_MEASURED_FROM_ROWS = 16
 
 
 class Engine:
@@ -38,6 +42,7 @@ class Engine:
         self._slots = SlotTable(context.shape.sequences, can_cut=not model.is_recurrent)
         self._waiting: list[Generation] = []
         self._running: list[Generation] = []
+        self._prefill_tokens_s = _ASSUMED_PREFILL_TOKENS_S
         self.steps = 0
         self.last_token_at: float | None = None
 
@@ -83,7 +88,7 @@ class Engine:
             failure = Failure("worker_failed", "The KV cache had no room for an admitted request.")
             raise DecodeFailed(1, failure)
         self.steps += 1
-        self._charge(perf_counter() - began)
+        self._account(rows, perf_counter() - began)
         if messages := self._draw(outputs):
             self._send(*messages)
 
@@ -142,6 +147,7 @@ class Engine:
             [Pending(g.ticket, g.remaining, g.waited) for g in pending.values()],
             len(decoding),
             context.shape.batch_tokens,
+            chunk_limit(self._prefill_tokens_s),
         )
         outputs = decoding
         for ticket, size in chunks:
@@ -174,7 +180,9 @@ class Engine:
         self.last_token_at = perf_counter()
         return [Step(pieces=pieces), *ended] if pieces else [*ended]
 
-    def _charge(self, seconds: float) -> None:
+    def _account(self, rows: int, seconds: float) -> None:
+        if rows >= _MEASURED_FROM_ROWS:
+            self._prefill_tokens_s += 0.5 * (rows / seconds - self._prefill_tokens_s)
         for generation in self._running:
             if generation.drawn:
                 generation.decode_s += seconds

@@ -1,0 +1,266 @@
+"""One task owns one worker process; everybody else posts messages and reads its state."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from homeai.domain.errors import CircuitOpen, HomeAIError, ShuttingDown, from_code
+from homeai.domain.states import WorkerState, advance
+from homeai.protocol.framing import FrameDecoder, FrameError
+from homeai.protocol.messages import (
+    PROTOCOL_VERSION,
+    Fatal,
+    FromWorker,
+    Heartbeat,
+    Hello,
+    Load,
+    LoadFailed,
+    Loading,
+    Ready,
+    Stop,
+    ToWorker,
+)
+from homeai.supervisor import restart
+from homeai.supervisor.diagnosis import Ending, Evidence, diagnose
+from homeai.supervisor.transport import Launch, Link, spawn
+from homeai.supervisor.watch import Progress, oom_kill_count
+
+logger = logging.getLogger(__name__)
+
+_READ_BYTES = 1 << 16
+_STOP_GRACE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Limits of a worker's life; see `recovery.*` in the settings."""
+
+    max_restarts: int = 3
+    window_s: float = 600.0
+    stall_s: float = 60.0
+
+
+@dataclass(slots=True)
+class Listener:
+    """What the owner of a worker wants to hear; called in the event loop, must not block."""
+
+    on_messages: Callable[[list[FromWorker]], None] = lambda _messages: None
+    on_state: Callable[[WorkerState, WorkerState, str | None], None] = lambda *_: None
+    on_progress: Callable[[float], None] = lambda _fraction: None
+    on_ending: Callable[[Ending], None] = lambda _ending: None
+
+
+@dataclass
+class WorkerProcess:
+    """A worker: started, watched, restarted, stopped.
+
+    `run()` is the owner; it must run as a task. Everything else may be called at any time.
+
+    Args:
+        name: `cpu` | `gpu`.
+        launch: Makes the command and environment for each start.
+        load: Makes the load order for each start.
+        policy: Restart and stall limits.
+        listener: Hears of messages, states and endings.
+        chance: Random number 0 ≤ x < 1 for each restart pause.
+    """
+
+    name: str
+    launch: Callable[[], Launch]
+    load: Callable[[], Load]
+    policy: Policy
+    listener: Listener
+    chance: Callable[[], float]
+    state: WorkerState = WorkerState.STOPPED
+    ready: Ready | None = None
+    pid: int | None = None
+    restarts: int = 0
+    last_failure: str | None = None
+    load_progress: float | None = None
+    heartbeat: Heartbeat | None = None
+    failure: HomeAIError | None = None
+    _link: Link | None = None
+    _deaths: list[float] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _again: asyncio.Event = field(default_factory=asyncio.Event)
+    _stopping: bool = False
+
+    async def run(self) -> None:
+        """Own the process until `stop` was called."""
+        try:
+            while not self._stopping:
+                self._move(WorkerState.STARTING)
+                await self._after(await self._live())
+        finally:
+            self._move(WorkerState.STOPPED)
+
+    async def ensure_ready(self) -> Ready:
+        """Return once the worker accepts work. Do not look at `state` first: the owner decides.
+
+        ready → at once · starting or pausing → wait · failed, stopping → raise
+
+        Raises:
+            HomeAIError: Why it cannot become ready by itself.
+        """
+        while True:
+            if self._stopping:
+                raise ShuttingDown("The service is stopping.")
+            if self.failure is not None:
+                raise self.failure
+            if self.state is WorkerState.READY and self.ready is not None:
+                return self.ready
+            await self._changed.wait()
+
+    def send(self, message: ToWorker) -> None:
+        """Post a message to a ready worker; lost if it dies first, which the listener hears."""
+        if self._link is not None:
+            self._link.send(message)
+
+    def start_again(self) -> None:
+        """Try once more after giving up, for instance with another model."""
+        self.failure = None
+        self._deaths.clear()
+        self._again.set()
+
+    async def recycle(self) -> None:
+        """End the process so that `run` starts it anew with what `load` says then."""
+        self.start_again()
+        if self._link is not None:
+            self._link.send(Stop())
+
+    async def stop(self) -> None:
+        """Let `run` end: ask the process, wait, kill. Safe to call twice."""
+        self._stopping = True
+        self._again.set()
+        self._wake()
+        if self._link is not None:
+            self._link.send(Stop())
+
+    async def _after(self, ending: Ending) -> None:
+        if self._stopping:
+            self.listener.on_ending(ending)
+            return
+        now = asyncio.get_running_loop().time()
+        self._deaths.append(now)
+        self.last_failure = ending.sentence
+        logger.warning("worker ended worker=%s code=%s", self.name, ending.code)
+        verdict: restart.RestartAfter | restart.GiveUp = restart.GiveUp(ending.sentence)
+        if ending.restart:
+            verdict = restart.decide(
+                self._deaths,
+                now=now,
+                max_restarts=self.policy.max_restarts,
+                window_s=self.policy.window_s,
+                chance=self.chance(),
+            )
+        if isinstance(verdict, restart.GiveUp):
+            self.failure = (
+                CircuitOpen(f"{ending.sentence} {verdict.reason} It was not started again.")
+                if ending.restart
+                else from_code(ending.code, ending.sentence)
+            )
+            self._move(WorkerState.FAILED, ending.sentence)
+            self.listener.on_ending(ending)
+            self._again.clear()
+            await self._again.wait()
+        else:
+            self._move(WorkerState.BACKOFF, ending.sentence)
+            self.listener.on_ending(ending)
+            self.restarts += 1
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(verdict.seconds):
+                    await self._again.wait()
+        self._again.clear()
+
+    async def _live(self) -> Ending:
+        """One life of the process, from start to end."""
+        kills_before = oom_kill_count()
+        try:
+            link = await spawn(self.launch())
+        except (OSError, TimeoutError) as error:
+            return Ending("worker_failed", f"The worker cannot be started: {type(error).__name__}.")
+        self._link, self.pid, self.load_progress = link, link.pid, None
+        watch = Progress(self.policy.stall_s)
+        reported: tuple[str, str] | None = None
+        broken = False
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(link.collect_stderr())
+                watchdog = group.create_task(watch.kill_when_stalled(link))
+                try:
+                    reported = await self._listen(link, watch)
+                except FrameError:
+                    broken = True
+                    link.kill()
+                watchdog.cancel()
+                status = await link.finish(_STOP_GRACE_S)
+                link.kill()  # whatever it started must not outlive it
+        finally:
+            link.kill()
+            link.close()
+            was_ready = self.ready is not None
+            self._link = self.ready = self.pid = self.heartbeat = self.load_progress = None
+        return diagnose(
+            Evidence(
+                status=status,
+                reported=reported,
+                during_load=not was_ready,
+                stalled=watch.stalled,
+                broken_channel=broken,
+                oom_kills=oom_kill_count() - kills_before,
+            )
+        )
+
+    async def _listen(self, link: Link, watch: Progress) -> tuple[str, str] | None:
+        """Take messages until the channel closes; returns what the worker said of its end."""
+        decoder: FrameDecoder[FromWorker] = FrameDecoder(FromWorker)  # type: ignore[arg-type]
+        reported: tuple[str, str] | None = None
+        while True:
+            try:
+                data = await link.reader.read(_READ_BYTES)
+            except OSError:
+                return reported
+            if not data:
+                return reported
+            messages = decoder.feed(data)
+            watch.saw_something()
+            for message in messages:
+                match message:
+                    case Hello():
+                        self._greet(link, message)
+                    case Loading():
+                        self.load_progress = message.fraction
+                        self.listener.on_progress(message.fraction)
+                    case Ready():
+                        self.ready, self.load_progress = message, None
+                        self._move(WorkerState.READY)
+                    case LoadFailed() | Fatal():
+                        reported = (message.code, message.message)
+                    case Heartbeat():
+                        self.heartbeat = message
+                        watch.saw_heartbeat(message)
+                    case _:
+                        pass
+            self.listener.on_messages(messages)
+
+    def _greet(self, link: Link, hello: Hello) -> None:
+        if hello.protocol != PROTOCOL_VERSION:
+            msg = f"worker speaks protocol {hello.protocol}, not {PROTOCOL_VERSION}"
+            raise FrameError(msg)
+        link.send(self.load())
+
+    def _move(self, new: WorkerState, reason: str | None = None) -> None:
+        if new is self.state:
+            return
+        old, self.state = self.state, advance(self.state, new)
+        logger.info("worker state worker=%s old=%s new=%s", self.name, old, new)
+        self._wake()
+        self.listener.on_state(old, new, reason)
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
