@@ -10,6 +10,19 @@ from typing import Any
 
 import psutil
 
+from homeai.settings.paths import Paths
+
+STARTER_MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def starter_model() -> Path | None:
+    """The model to measure with: `HOMEAI_TEST_MODEL`, else the starter model if it was fetched."""
+    given = os.environ.get("HOMEAI_TEST_MODEL")
+    if given:
+        return Path(given)
+    path = Paths.from_environment(os.environ).models / STARTER_MODEL
+    return path if path.is_file() else None
+
 
 def processor_name() -> str:
     """The processor's own name."""

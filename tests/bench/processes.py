@@ -24,10 +24,14 @@ def memory_kind() -> str:
     return "pss" if sys.platform == "linux" else "uss"
 
 
-def memory_bytes(pid: int) -> int:
-    """Memory of a process tree; pages shared inside the tree count once (PSS), elsewhere USS."""
+def memory_bytes(pid: int, *, children: bool = True) -> int:
+    """Memory of a process tree; pages shared inside the tree count once (PSS), elsewhere USS.
+
+    Args:
+        children: False = the process `pid` alone.
+    """
     total = 0
-    for process in tree(pid):
+    for process in tree(pid) if children else tree(pid)[:1]:
         try:
             info = process.memory_full_info()
         except (psutil.NoSuchProcess, psutil.ZombieProcess):

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from homeai.worker import threads
+
 READY_TIMEOUT_S = 120.0
 _POLL_S = 0.005
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,17 +35,27 @@ class Settings:
         model: The GGUF file.
         slots: Sequences decoded in parallel.
         context_tokens: Tokens that each of them may hold.
-        threads: Threads of a decode call with one token.
-        threads_batch: Threads of a call with more.
+        threads: Threads of a decode call with one token; None = what homeai chooses by itself.
+        threads_batch: Threads of a call with more; None = as above.
         kv_type: Type of the KV cache.
     """
 
     model: Path
     slots: int
     context_tokens: int
-    threads: int
-    threads_batch: int
+    threads: int | None = None
+    threads_batch: int | None = None
     kv_type: str = "f16"
+
+    @property
+    def decode_threads(self) -> int:
+        """Threads of a decode call with one token, as homeai would choose them if none are given."""
+        return threads.decode_threads(self.threads or 0, threads.usable_cores())
+
+    @property
+    def batch_threads(self) -> int:
+        """Threads of a call with more than one token, likewise."""
+        return threads.batch_threads(self.threads_batch or 0, threads.usable_cores())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +63,9 @@ class Launch:
     """How to start a server.
 
     Attributes:
-        ready_file: Written by the server when it can serve; None = ask `ready_path` instead.
+        port: Where it listens; 0 = `ready_file` tells.
+        ready_file: Written by the server with its address in it; None = `port` is known.
+        ready_path: Answers 200 once a request can be served.
     """
 
     argv: list[str]
@@ -93,8 +107,8 @@ class LlamaServer:
         argv += ["--host", "127.0.0.1", "--port", str(port), "--no-ui", "--offline"]
         argv += ["--parallel", str(settings.slots)]
         argv += ["--ctx-size", str(settings.context_tokens * settings.slots), "--no-kv-unified"]
-        argv += ["--threads", str(settings.threads)]
-        argv += ["--threads-batch", str(settings.threads_batch)]
+        argv += ["--threads", str(settings.decode_threads)]
+        argv += ["--threads-batch", str(settings.batch_threads)]
         argv += ["--flash-attn", "on", "--device", "none"]
         argv += ["--cache-type-k", settings.kv_type, "--cache-type-v", settings.kv_type]
         # its store of old prompts in RAM has no counterpart here; without it, it is faster and smaller
@@ -115,8 +129,8 @@ class LlamaCppServer:
         argv = [str(self.python), "-m", "llama_cpp.server", "--model", str(settings.model)]
         argv += ["--host", "127.0.0.1", "--port", str(port)]
         argv += ["--n_ctx", str(settings.context_tokens)]
-        argv += ["--n_threads", str(settings.threads)]
-        argv += ["--n_threads_batch", str(settings.threads_batch)]
+        argv += ["--n_threads", str(settings.decode_threads)]
+        argv += ["--n_threads_batch", str(settings.batch_threads)]
         argv += ["--flash_attn", "true", "--n_gpu_layers", "0"]
         # by default a new request ends the running answer; nothing could be compared then
         argv += ["--interrupt_requests", "false"]
@@ -125,28 +139,45 @@ class LlamaCppServer:
 
 @dataclass(frozen=True, slots=True)
 class HomeAI:
-    """The product as a whole: `homeai serve` with its worker process."""
+    """The product as a whole: `homeai serve` with its worker process.
+
+    Attributes:
+        extra: Further arguments, placed last so that they win.
+        with_model: False = the core alone; it is ready when its door is open.
+    """
 
     python: Path = Path(sys.executable)
     name: str = "homeai"
     extra: tuple[str, ...] = ()
+    with_model: bool = True
 
     def launch(self, settings: Settings, folder: Path) -> Launch:
         ready = folder / "ready.json"
-        argv = [str(self.python), "-m", "homeai", "serve", "--model", str(settings.model)]
-        argv += ["--port", "0", "--ready-file", str(ready)]
+        argv = [
+            str(self.python),
+            "-m",
+            "homeai",
+            "serve",
+            "--port",
+            "0",
+            "--ready-file",
+            str(ready),
+        ]
         wanted = {
             "limits.context_tokens": settings.context_tokens,
             "limits.concurrency": settings.slots,
-            "limits.queue_per_client": 4 * settings.slots,
+            "limits.queue_per_client": max(8, settings.slots),
             "memory.kv_type": settings.kv_type,
-            "engine.threads": settings.threads,
-            "engine.threads_batch": settings.threads_batch,
         }
+        if settings.threads is not None:
+            wanted["fallback.threads"] = settings.threads
         for key, value in wanted.items():
             argv += ["--set", f"{key}={value}"]
+        if self.with_model:
+            argv += ["--model", str(settings.model)]
         home = {"HOMEAI_HOME": str(folder / "home")}
-        return Launch([*argv, *self.extra], 0, home, ready_file=ready)
+        path = "/ready" if self.with_model else "/live"
+        return Launch([*argv, *self.extra], 0, home, ready_file=ready, ready_path=path)
 
 
 def free_port() -> int:
@@ -223,20 +254,21 @@ def _wait_ready(name: str, process: subprocess.Popen[bytes], launch: Launch, log
 
 def _ready_port(launch: Launch) -> int | None:
     """The port, once the server can answer a request."""
+    port = launch.port
     if launch.ready_file is not None:
         try:
             url = str(json.loads(launch.ready_file.read_text("utf-8"))["url"])
         except (FileNotFoundError, json.JSONDecodeError):  # not there, or not wholly written yet
             return None
-        return int(url.rstrip("/").rpartition(":")[2])
+        port = int(url.rstrip("/").rpartition(":")[2])
     try:
-        connection = http.client.HTTPConnection("127.0.0.1", launch.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         connection.request("GET", launch.ready_path)
         ready = connection.getresponse().status == http.HTTPStatus.OK
         connection.close()
     except (OSError, http.client.HTTPException):
         return None
-    return launch.port if ready else None
+    return port if ready else None
 
 
 def _end_of(log_path: Path, characters: int = 2000) -> str:

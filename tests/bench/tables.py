@@ -17,6 +17,7 @@ from tests.bench.figures import (
 from tests.bench.records import Cell, Report
 
 SHARED_PREFIX_WANTED = 0.25
+BUSY_FIGURES = ("tokens_per_s", "ttft_p50", "gap_p99")
 SPREAD_NOTICED = 0.2
 """A larger spread of the pairs' ratios is called out."""
 
@@ -61,9 +62,9 @@ def servers_of(report: Report) -> list[str]:
     return [name for name in names if name != report.reference]
 
 
-def comparisons(report: Report) -> list[Comparison]:
-    """Every figure of the throughput scenario for every server and number of clients."""
-    cells = [cell for cell in report.cells if cell.scenario == "throughput"]
+def comparisons(report: Report, scenario: str = "throughput") -> list[Comparison]:
+    """Every figure of a scenario for every server and number of clients."""
+    cells = [cell for cell in report.cells if cell.scenario == scenario]
     counts = sorted({cell.clients for cell in cells})
     found = (
         compare(cells, metric, name, report.reference, clients)
@@ -82,6 +83,11 @@ def render(report: Report) -> str:
         rows = [shown(c) for c in every if c.metric is metric]
         if rows:
             parts.append(f"**{_title(metric)}**\n\n{table(_head(report), rows)}")
+    busy = [c for c in comparisons(report, "busy") if c.metric.key in BUSY_FIGURES]
+    if busy:
+        rows = [[c.metric.title, *shown(c)[:-1]] for c in busy]
+        head = ["", *_head(report)[:-1]]
+        parts.append(f"**Beside a program that keeps one core busy**\n\n{table(head, rows)}")
     prefix = _shared_prefix(report)
     if prefix:
         parts.append(prefix)
@@ -126,6 +132,25 @@ def _shared_prefix(report: Report) -> str | None:
     head = ["server", "first TTFT, ms", "second, ms", "second / first (min–max)", "runs", "reached"]
     title = f"Same system prompt twice from one client (wanted ≤ {SHARED_PREFIX_WANTED:g})"
     return f"**{title}**\n\n{table(head, rows)}"
+
+
+def summary(report: Report) -> str:
+    """Return one short table: ratios of every server at every number of clients."""
+    every = comparisons(report)
+    chosen = [m for m in THROUGHPUT if m.key in {"tokens_per_s", "ttft_p50", "peak_memory"}]
+    rows = []
+    for name in servers_of(report):
+        mine = {(c.clients, c.metric.key): c for c in every if c.name == name}
+        for clients in sorted({clients for clients, _ in mine}):
+            cells = [mine.get((clients, metric.key)) for metric in chosen]
+            rows.append([name, str(clients), *(f"{c.ratio:.2f} ×" if c else "" for c in cells)])
+    titles = [metric.title.partition(",")[0] for metric in chosen]
+    machine = report.machine
+    below = (
+        f"Ratios to `{report.reference}`, medians of {report.settings['repetitions']} pairs on "
+        f"{machine['processor']}, {machine['cores']} cores, {report.settings['model']}."
+    )
+    return f"{table(['', 'clients', *titles], rows)}\n\n{below}"
 
 
 def missed(report: Report, name: str) -> list[str]:
