@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from homeai.settings.paths import private_folder
 
@@ -41,14 +42,36 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+def hold(path: Path) -> BinaryIO | None:
+    """Take the lock file `path` for as long as the returned file stays open.
+
+    Returns:
+        None if another process holds it.
+    """
+    private_folder(path.parent)
+    file = open(path, "ab")  # noqa: SIM115 -- the caller keeps it open
+    try:
+        _try_lock(file.fileno())
+    except OSError:
+        file.close()
+        return None
+    return file
+
+
 if sys.platform == "win32":
     import msvcrt
 
     def _lock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
 
+    def _try_lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
 else:
     import fcntl
 
     def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    def _try_lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -187,7 +187,7 @@ class Engine(Section):
     profile: Literal["fast", "exact"] = setting(
         "fast",
         QT_TRANSLATE_NOOP("Settings", "Profile"),
-        _T(
+        QT_TRANSLATE_NOOP(
             "Settings",
             "exact: the same answer alone, beside others and after a resume; costs some speed.",
         ),

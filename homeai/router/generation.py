@@ -1,0 +1,102 @@
+"""A request on its way through the house: its state, and the events that wait for its reader."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from homeai.domain.errors import HomeAIError
+from homeai.domain.request import GenerationRequest
+from homeai.domain.states import TERMINAL, RequestState, advance
+from homeai.domain.stream import Failed, FinishReason, StreamEvent, Usage
+from homeai.router.ledger import ChoiceLedger
+
+
+class Generation:
+    """One accepted request; implements `server.ports.Generation`.
+
+    Only the router writes to it; a door reads with `next_events` and may `cancel`.
+
+    Args:
+        request: What was asked.
+        arrived: Event loop time of arrival, seconds.
+        on_cancel: Called once when the reader gives up.
+
+    Attributes:
+        prompt_ids: Packed ids, once prepared.
+        tickets: Open ticket → choice.
+        usages: Usage of each finished choice.
+    """
+
+    def __init__(
+        self,
+        request: GenerationRequest,
+        arrived: float,
+        on_cancel: Callable[[Generation], None],
+    ) -> None:
+        self.request, self.arrived = request, arrived
+        self.request_id = request.id
+        self.prompt_text: str | None = None
+        self.prompt_ids: bytes | None = None
+        self.prompt_tokens = 0
+        self.answer_tokens = 0
+        self.state = RequestState.RECEIVED
+        self.ledgers = [ChoiceLedger() for _ in range(request.n)]
+        self.tickets: dict[int, int] = {}
+        self.usages: dict[int, Usage] = {}
+        self.reasons: dict[int, FinishReason] = {}
+        self.attempts: list[dict[str, object]] = []
+        self.timer: asyncio.TimerHandle | None = None
+        self.position: int | None = None
+        self.dispatched_at: float | None = None
+        self.first_token_at: float | None = None
+        self.ended_at: float | None = None
+        self.error: HomeAIError | None = None
+        self._on_cancel = on_cancel
+        self._events: deque[StreamEvent] = deque()
+        self._reader: asyncio.Future[None] | None = None
+        self._drained = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last event was written."""
+        return self.state in TERMINAL
+
+    def move(self, new: RequestState) -> None:
+        """Change the state; a move outside the table is a bug of ours and raises ValueError."""
+        self.state = advance(self.state, new)
+
+    def emit(self, event: StreamEvent) -> None:
+        """Write an event for the reader and wake it."""
+        self._events.append(event)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    async def next_events(self, timeout_s: float | None = None) -> list[StreamEvent]:
+        """Return all events since the last call; waits for the first, at most `timeout_s`."""
+        if not self._events:
+            if self.ended or self._drained:
+                raise RuntimeError("the last event of this request was read already")
+            self._reader = asyncio.get_running_loop().create_future()
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._reader
+            except TimeoutError:
+                return []
+            finally:
+                self._reader = None
+        events = list(self._events)
+        self._events.clear()
+        return events
+
+    def cancel(self) -> None:
+        """The reader is gone. Safe at any time and more than once."""
+        if not self.ended:
+            self._on_cancel(self)
+
+    def fail(self, error: HomeAIError, state: RequestState, now: float) -> None:
+        """End the request with an error, once."""
+        self.move(state)
+        self.error, self.ended_at = error, now
+        self.emit(Failed(error))
