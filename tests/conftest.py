@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from homeai.settings.paths import Paths
+from tests.guards.blocking import no_blocking_calls
 from tests.guards.leaks import (
     fail_on_pending_tasks,
     leaked_session_processes,
@@ -26,7 +27,7 @@ from tests.guards.network import only_loopback
 from tests.guards.programs import in_continuous_integration, require_programs, skip_or_fail
 
 # Fixtures and hooks are found by their names in this module.
-__all__ = ["no_leaked_processes", "no_leaked_threads", "only_loopback"]
+__all__ = ["no_blocking_calls", "no_leaked_processes", "no_leaked_threads", "only_loopback"]
 
 STARTER_MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 

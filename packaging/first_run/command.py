@@ -206,6 +206,10 @@ def main(argv: Sequence[str]) -> int:
     except SetupError as error:
         print(f"homeai set-up: {error}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        # A folder that may not be written, a full disk: the system's own words say which.
+        print(f"homeai set-up: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nhomeai set-up: interrupted; start it again to go on from here", file=sys.stderr)
         return 130

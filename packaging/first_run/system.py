@@ -96,7 +96,7 @@ def _has_library(name: str) -> bool:
 
 def _library(name: str, apt: str, dnf: str, pacman: str) -> Need:
     packages = {APT: apt, DNF: dnf, PACMAN: pacman}
-    return Need(f"{name} (for the window)", packages, lambda: _has_library(name))
+    return Need(f"{name} (Qt needs it)", packages, lambda: _has_library(name))
 
 
 def _program(name: str, apt: str, dnf: str, pacman: str) -> Need:

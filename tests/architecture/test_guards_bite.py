@@ -29,6 +29,11 @@ def test_leaves_a_thread():
 async def test_leaves_a_task():
     HELD.append(asyncio.ensure_future(asyncio.sleep(600)))
 
+async def test_blocks_its_loop(tmp_path):
+    from homeai.settings.files import write_private
+
+    write_private(tmp_path / "file", b"written to the disk from within the loop")
+
 def test_leaves_the_machine():
     socket.create_connection(("192.0.2.1", 80), timeout=1)
 
@@ -85,7 +90,13 @@ def test_what_outlives_its_test_is_an_error(outcomes, test):
 
 
 @pytest.mark.parametrize(
-    "test", ["test_leaves_a_task", "test_leaves_the_machine", "test_asks_a_name_server"]
+    "test",
+    [
+        "test_leaves_a_task",
+        "test_blocks_its_loop",
+        "test_leaves_the_machine",
+        "test_asks_a_name_server",
+    ],
 )
 def test_what_is_forbidden_fails_the_test(outcomes, test):
     assert verdicts(outcomes, test)[:1] == ["FAILED"]
