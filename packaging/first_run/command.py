@@ -186,7 +186,9 @@ def main(argv: Sequence[str]) -> int:
         Exit code: the program's own, else 1 failed, 2 wrong usage, 130 interrupted.
     """
     # A terminated set-up ends its running step too, by way of the exception.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signals = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    for number in signals:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         request = parse(argv)
         if request is None:
@@ -201,7 +203,8 @@ def main(argv: Sequence[str]) -> int:
         command = program(request, places)
         if request.action == "test":
             os.chdir(places.checkout)  # pytest finds its configuration there
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in signals:
+            signal.signal(number, signal.SIG_DFL)
         return _start(command, env)
     except SetupError as error:
         print(f"homeai set-up: {error}", file=sys.stderr)

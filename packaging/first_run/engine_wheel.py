@@ -113,6 +113,8 @@ def ensure(places: Places) -> Path:
             return found
         work = places.wheels / f"{key}.building"
         resumed = (work / "objects").is_dir()
+        if resumed:
+            say("a build of the engine was cut off; going on with it")
         try:
             built = _build(places, version, work)
         except SetupError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,11 @@ else:
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock file; waits for another set-up to end. A holder that dies gives it up."""
+    """Hold the lock file; waits for another set-up to end. A holder that dies gives it up.
+
+    Steps inherit the lock (see `run_step`): when the set-up alone is killed, the next one waits for
+    the pip or compiler that goes on, rather than writing beside it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         if sys.platform == "win32":
@@ -29,4 +34,5 @@ def exclusive(path: Path) -> Iterator[None]:
             except BlockingIOError:
                 say(f"another set-up is at work here; waiting for it ({path})")
                 fcntl.flock(file, fcntl.LOCK_EX)
+            os.set_inheritable(file.fileno(), True)  # noqa: FBT003 - takes no keyword
         yield

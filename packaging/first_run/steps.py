@@ -102,6 +102,7 @@ def run_step(
             stderr=subprocess.STDOUT,
             env=dict(env) if env is not None else clean_environment(),
             start_new_session=True,
+            close_fds=False,  # the lock goes along; Python marks all else as not to be inherited
         )
         try:
             while not _ended(process, beat_s):

@@ -1,6 +1,7 @@
 """The set-up program: what it understands, what it names as missing, what it keeps and refuses."""
 
 import ast
+import fcntl
 import hashlib
 import os
 import signal
@@ -466,7 +467,9 @@ sys.exit(command.main(["run"]))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX signals")
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_an_interrupted_set_up_leaves_no_step_running_and_no_traceback(tmp_path, sent, code):
     started, log = tmp_path / "started", tmp_path / "log"
     os.mkfifo(started)
@@ -484,6 +487,38 @@ def test_an_interrupted_set_up_leaves_no_step_running_and_no_traceback(tmp_path,
     # The guard of the test session fails the run if the grandchild were left.
     assert process.returncode == code
     assert "Traceback" not in said
+
+
+LOCKED_STEP = """
+import sys
+from pathlib import Path
+from first_run import lock, steps
+code = "import sys; open(sys.argv[1], 'w').write('x'); open(sys.argv[2]).read()"
+with lock.exclusive(Path(sys.argv[3])):
+    steps.run_step("working", [sys.executable, "-c", code, *sys.argv[1:3]], Path(sys.argv[4]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX locks")
+def test_a_step_that_outlives_its_killed_set_up_still_holds_the_lock(tmp_path):
+    started, go_on = tmp_path / "started", tmp_path / "go_on"
+    for fifo in (started, go_on):
+        os.mkfifo(fifo)
+    paths = [str(started), str(go_on), str(tmp_path / "lock"), str(tmp_path / "log")]
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOCKED_STEP, *paths],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "packaging")},
+        stderr=subprocess.DEVNULL,
+    )
+    started.read_text()
+    process.kill()
+    process.wait()
+
+    with (tmp_path / "lock").open("rb") as file:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        go_on.write_text("go on")  # lets the step end
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def test_the_exit_code_of_the_program_is_passed_on():
