@@ -1,8 +1,6 @@
-"""`python -m homeai` does what the command `homeai` does."""
-
-import sys
+"""`python -m homeai`."""
 
 from homeai.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

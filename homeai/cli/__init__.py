@@ -1,1 +1,1 @@
-"""."""
+"""The command line: thin commands, each importing what it needs only when it runs."""

@@ -1,1 +1,1 @@
-"""."""
+"""The HTTP doors: they check, translate and stream; they decide nothing."""

@@ -5,7 +5,7 @@ Doors are written against these protocols only, so tests can run them over a scr
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
 from homeai.domain.events import Event
@@ -89,7 +89,7 @@ class Core(Protocol):
         """
         ...
 
-    def models(self) -> list[ModelCard]:
+    def models(self) -> Sequence[ModelCard]:
         """Models that can be asked for, the active one first."""
         ...
 

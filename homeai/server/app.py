@@ -1,0 +1,89 @@
+"""All routes behind one guard, as an ASGI application."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from urllib.parse import unquote
+
+from homeai.domain.errors import MethodNotAllowed, NotFound
+from homeai.server.call import Call
+from homeai.server.guard import Guard, Keys
+from homeai.server.hosts import HostRules
+from homeai.server.http import Receive, Scope, Send
+from homeai.server.openai import OpenAI
+from homeai.server.own import Own
+from homeai.server.ports import Core
+
+Handler = Callable[[Call], Awaitable[None]]
+
+_MIB = 2**20
+
+
+def create_app(core: Core, rules: HostRules, keys: Keys, local_token: bytes) -> Guard:
+    """Return the ASGI application.
+
+    Args:
+        core: The house.
+        rules: Hosts and origins that are let in.
+        keys: API keys.
+        local_token: Secret of this user's own programs.
+    """
+    routes = Routes(core)
+    return Guard(routes.serve, rules, keys, local_token, lan=core.settings.server.lan)
+
+
+class Routes:
+    """Finds the handler of a request.
+
+    Args:
+        core: The house.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        openai, own = OpenAI(core, lambda: secrets.randbits(63)), Own(core)
+        self._exact: dict[str, dict[str, Handler]] = {
+            "/v1/chat/completions": {"POST": openai.chat},
+            "/v1/completions": {"POST": openai.completion},
+            "/v1/embeddings": {"POST": openai.embedding},
+            "/v1/models": {"GET": openai.models},
+            "/live": {"GET": own.live},
+            "/ready": {"GET": own.ready},
+            "/health": {"GET": own.ready},
+            "/homeai/v1/status": {"GET": own.status},
+            "/homeai/v1/events": {"GET": own.events},
+            "/homeai/v1/requests": {"GET": own.requests},
+        }
+        self._prefixes: dict[str, dict[str, Handler]] = {
+            "/v1/models/": {"GET": openai.model},
+            "/homeai/v1/requests/": {"GET": own.request, "DELETE": own.cancel},
+        }
+
+    async def serve(
+        self, scope: Scope, receive: Receive, send: Send, request_id: str, client: str
+    ) -> None:
+        """Call the handler.
+
+        Raises:
+            NotFound: No such address.
+            MethodNotAllowed: Another method is needed.
+        """
+        route, methods, value = self._find(scope["path"])
+        scope["route"] = route
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        handler = methods.get(method)
+        if handler is None:
+            text = f"The method {scope['method']} is not offered here; use {', '.join(methods)}."
+            raise MethodNotAllowed(text)
+        most = self._core.settings.server.max_body_mib * _MIB
+        await handler(Call(scope, receive, send, request_id, client, most, value))
+
+    def _find(self, path: str) -> tuple[str, dict[str, Handler], str]:
+        path = path.rstrip("/") if len(path) > 1 else path
+        if path in self._exact:
+            return path, self._exact[path], ""
+        for prefix, methods in self._prefixes.items():
+            if path.startswith(prefix):
+                return f"{prefix}{{id}}", methods, unquote(path[len(prefix) :])
+        raise NotFound("There is nothing at this address.")

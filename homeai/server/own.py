@@ -1,0 +1,103 @@
+"""homeai's own endpoints: health, status, events, requests."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import msgspec
+
+from homeai.domain.errors import BadRequest, NotFound
+from homeai.server.call import Call
+from homeai.server.http import (
+    ClientGone,
+    EventStream,
+    headers_of,
+    send_json,
+    send_whole,
+    wait_until_gone,
+)
+from homeai.server.ports import Core
+
+KEEP_ALIVE_S = 10.0
+_EVENT_ID = re.compile(rb"\d{1,18}")
+
+
+class Own:
+    """The endpoints.
+
+    Args:
+        core: The house.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def live(self, call: Call) -> None:
+        """`GET /live`: the process answers."""
+        await send_json(call.send, call.request_id, {"status": "live"})
+
+    async def ready(self, call: Call) -> None:
+        """`GET /ready` and `/health`: 200 when a request would be served now, else 503 with why."""
+        snapshot = self._core.snapshot()
+        serves = snapshot.state in ("ready", "degraded")
+        body = {"status": snapshot.state, "problem": snapshot.problem}
+        headers = headers_of(call.request_id, () if serves else [("retry-after", "1")])
+        await send_whole(call.send, 200 if serves else 503, headers, msgspec.json.encode(body))
+
+    async def status(self, call: Call) -> None:
+        """`GET /homeai/v1/status`."""
+        await send_json(call.send, call.request_id, self._core.snapshot())
+
+    async def requests(self, call: Call) -> None:
+        """`GET /homeai/v1/requests`."""
+        await send_json(call.send, call.request_id, {"requests": self._core.requests()})
+
+    async def request(self, call: Call) -> None:
+        """`GET /homeai/v1/requests/{id}`."""
+        await send_json(call.send, call.request_id, self._record(call.path_value))
+
+    async def cancel(self, call: Call) -> None:
+        """`DELETE /homeai/v1/requests/{id}`: cancel; a request that has ended stays as it is."""
+        self._record(call.path_value)
+        cancelled = self._core.cancel(call.path_value)
+        body = {"cancelled": cancelled, **self._record(call.path_value)}
+        await send_json(call.send, call.request_id, body)
+
+    def _record(self, request_id: str) -> dict[str, object]:
+        for record in self._core.requests():
+            if record["id"] == request_id:
+                return record
+        raise NotFound("There is no record of a request with this id.")
+
+    async def events(self, call: Call) -> None:
+        """`GET /homeai/v1/events`: typed events as SSE; `Last-Event-ID` brings the missed ones."""
+        after: int | None = None
+        if (last := call.header("last-event-id")) is not None:
+            if not _EVENT_ID.fullmatch(last):
+                raise BadRequest("Last-Event-ID: a number is needed.", param="Last-Event-ID")
+            after = int(last)
+        stream = EventStream(call.send, headers_of(call.request_id))
+        try:
+            async with asyncio.TaskGroup() as group:
+                alive = group.create_task(_keep_alive(stream))
+                follower = group.create_task(self._follow(stream, after))
+                await wait_until_gone(call.receive)
+                follower.cancel()
+                alive.cancel()
+        except* ClientGone:
+            pass
+
+    async def _follow(self, stream: EventStream, after: int | None) -> None:
+        await stream.write(b": homeai events\n\n")
+        async for number, event in self._core.events.follow(after):
+            name = type(event).__name__
+            data = msgspec.json.encode(event)
+            head = f"id: {number}\nevent: {name}\n".encode()
+            await stream.write(head + b"data: " + data + b"\n\n")
+
+
+async def _keep_alive(stream: EventStream) -> None:
+    while True:
+        await asyncio.sleep(KEEP_ALIVE_S)
+        await stream.write(b": still here\n\n")

@@ -1,0 +1,247 @@
+"""Answers as a whole or as a stream, from the events of one or more generations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from homeai.domain.errors import HomeAIError
+from homeai.domain.request import GenerationRequest
+from homeai.domain.stream import (
+    Delta,
+    Failed,
+    Finished,
+    Queued,
+    Started,
+    StreamEvent,
+    TokenLogprob,
+    Usage,
+)
+from homeai.server.call import Call
+from homeai.server.decode import Asked
+from homeai.server.encode import Dialect, error_body, finish_word, homeai_body, usage_body
+from homeai.server.http import EventStream, headers_of, send_error, sse, sse_comment
+from homeai.server.ports import Generation
+
+KEEP_ALIVE_S = 10.0
+COMMIT_AFTER_S = 1.0
+"""A stream that waits longer gets its status 200 and hears of its place in line; until then an early
+error can still be a status of its own."""
+
+
+class Watched:
+    """The generations of one HTTP request.
+
+    Attributes:
+        gone: Whether the client closed its connection.
+    """
+
+    def __init__(self, generations: Sequence[Generation]) -> None:
+        self._generations, self.gone = generations, False
+
+    def pairs(
+        self, requests: Sequence[GenerationRequest]
+    ) -> Iterator[tuple[Generation, GenerationRequest]]:
+        """Each generation with what was asked."""
+        return zip(self._generations, requests, strict=True)
+
+    def cancel(self) -> None:
+        """Stop the work of all that have not ended."""
+        for generation in self._generations:
+            generation.cancel()
+
+
+@dataclass
+class Gathered:
+    """All answers of one generation, complete.
+
+    Attributes:
+        texts: One a choice.
+        error: Why there are none.
+    """
+
+    texts: list[str]
+    entries: list[list[TokenLogprob]]
+    finished: dict[int, Finished] = field(default_factory=dict)
+    error: HomeAIError | None = None
+    has_logprobs: bool = False
+
+    @classmethod
+    async def of(cls, generation: Generation, request: GenerationRequest) -> Gathered:
+        """Read a generation to its end."""
+        parts: list[list[str]] = [[] for _ in range(request.n)]
+        gathered = cls([""] * request.n, [[] for _ in range(request.n)])
+        while len(gathered.finished) < request.n and gathered.error is None:
+            for event in await generation.next_events():
+                match event:
+                    case Delta():
+                        parts[event.choice].append(event.text)
+                        gathered.entries[event.choice] += event.logprobs or ()
+                    case Finished():
+                        gathered.finished[event.choice] = event
+                    case Failed():
+                        gathered.error = event.error
+                    case Queued() | Started():
+                        pass
+        echo = generation.prompt_text or "" if request.echo_prompt else ""
+        gathered.texts = [echo + "".join(part) for part in parts]
+        gathered.has_logprobs = request.logprobs is not None
+        return gathered
+
+    @property
+    def usages(self) -> list[Usage]:
+        """One a choice."""
+        return [self.finished[choice].usage for choice in sorted(self.finished)]
+
+    @property
+    def last(self) -> Finished:
+        """The choice that ended last."""
+        return list(self.finished.values())[-1]
+
+    def choices(self, dialect: Dialect, offset: int) -> list[dict[str, Any]]:
+        """The choices as the dialect writes them, numbered from `offset`."""
+        return [
+            dialect.choice(
+                offset + index,
+                text,
+                finish_word(self.finished[index].reason),
+                self.entries[index] if self.has_logprobs else None,
+            )
+            for index, text in enumerate(self.texts)
+        ]
+
+
+class Streamer:
+    """Writes the answers of one HTTP request as server-sent events.
+
+    Args:
+        call: The HTTP request.
+        dialect: Words of the endpoint.
+        watched: Generations.
+        asked: What was asked.
+    """
+
+    def __init__(self, call: Call, dialect: Dialect, watched: Watched, asked: Asked) -> None:
+        self._call, self._dialect, self._watched, self._asked = call, dialect, watched, asked
+        self._stream = EventStream(call.send, headers_of(call.request_id))
+        self._finished: list[Finished] = []
+        self._prompts: list[Usage] = []
+
+    async def run(self) -> None:
+        """Stream all generations, one after the other, to the end or the first error."""
+        offset = 0
+        for generation, request in self._watched.pairs(self._asked.requests):
+            error = await self._one(generation, request, offset)
+            if error is not None:
+                await self._fail(error)
+                return
+            offset += request.n
+        end = b"data: [DONE]\n\n"
+        if self._asked.usage:
+            usage = usage_body([f.usage for f in self._finished], self._prompts)
+            extra = homeai_body(self._call.request_id, self._finished[-1])
+            end = sse(self._dialect.usage_chunk(usage, extra)) + end
+        await self._stream.write(end)
+        await self._stream.end()
+
+    async def _one(
+        self, generation: Generation, request: GenerationRequest, offset: int
+    ) -> HomeAIError | None:
+        left = request.n
+        wait_s = COMMIT_AFTER_S
+        pending: list[StreamEvent] = []
+        while left:
+            events = await generation.next_events(wait_s)
+            wait_s = KEEP_ALIVE_S
+            if not events:
+                events, pending = pending, []
+                await self._stream.write(self._comments(events) or b": homeai {}\n\n")
+                continue
+            if not self._stream.begun and all(isinstance(e, Queued) for e in events):
+                pending = events[-1:]  # told only if the wait becomes long
+                wait_s = COMMIT_AFTER_S
+                continue
+            failed = next((e for e in events if isinstance(e, Failed)), None)
+            for event in events:
+                if isinstance(event, Finished):
+                    left -= 1
+                    self._finished.append(event)
+                    if left == 0:
+                        self._prompts.append(event.usage)
+                elif isinstance(event, Started):
+                    await self._begin(event)
+            data = b"".join(self._encoded(e, generation, request, offset) for e in events)
+            if data:
+                await self._stream.write(data)
+            if failed is not None:
+                return failed.error
+        return None
+
+    def _encoded(
+        self, event: StreamEvent, generation: Generation, request: GenerationRequest, offset: int
+    ) -> bytes:
+        match event:
+            case Delta():
+                return self._delta(event, offset)
+            case Finished():
+                return self._end(event, offset)
+            case Started():
+                return self._start(event, generation, request, offset)
+            case _:
+                return self._comments([event])
+
+    async def _begin(self, event: Started) -> None:
+        await self._stream.begin(
+            [("homeai-device", event.device), ("homeai-attempts", str(event.attempt))]
+        )
+
+    def _start(
+        self, event: Started, generation: Generation, request: GenerationRequest, offset: int
+    ) -> bytes:
+        index = offset + event.choice
+        if self._dialect.chat:
+            return sse(self._dialect.chunk(index, "", first=True))
+        if request.echo_prompt and generation.prompt_text:
+            return sse(self._dialect.chunk(index, generation.prompt_text))
+        return b""
+
+    def _end(self, event: Finished, offset: int) -> bytes:
+        """The chunk with the finish reason.
+
+        The stream's last chunk carries the `homeai` object; a chunk without choices comes only to
+        those who asked for token counts, since others trip over it.
+        """
+        choices = sum(request.n for request in self._asked.requests)
+        is_last = len(self._finished) == choices and not self._asked.usage
+        extra = homeai_body(self._call.request_id, event) if is_last else None
+        index = offset + event.choice
+        reason = finish_word(event.reason)
+        return sse(self._dialect.chunk(index, None, reason=reason, extra=extra))
+
+    def _delta(self, event: Delta, offset: int) -> bytes:
+        if not event.text and not event.logprobs:
+            return b""
+        index = offset + event.choice
+        return sse(self._dialect.chunk(index, event.text, entries=event.logprobs))
+
+    @staticmethod
+    def _comments(events: Sequence[StreamEvent]) -> bytes:
+        return b"".join(
+            sse_comment({"event": "position", "position": e.position, "ahead_s": e.ahead_s})
+            for e in events
+            if isinstance(e, Queued)
+        )
+
+    async def _fail(self, error: HomeAIError) -> None:
+        """Tell of an error: as a status while that is possible, else in-band and without [DONE]."""
+        if self._watched.gone:
+            return
+        if not self._stream.begun:
+            await send_error(self._call.send, self._call.request_id, error)
+            return
+        body = msgspec.json.encode(error_body(error, self._call.request_id))
+        await self._stream.write(b"event: error\n" + sse(body))
+        await self._stream.end()
