@@ -105,7 +105,7 @@ def _others(options: argparse.Namespace, binary: Path) -> tuple[list[Server], di
     chosen: list[Server] = []
     missing: dict[str, str] = {}
     if "homeai" in options.servers:
-        chosen.append(HomeAI(extra=tuple(options.homeai_arg)))
+        chosen.append(HomeAI(options.homeai_python, extra=tuple(options.homeai_arg)))
     if "llama_cpp.server" in options.servers:
         python = options.llama_cpp_server_python or extras.find(options.cache)
         if options.install_extras:
@@ -138,7 +138,7 @@ def _settings(options: argparse.Namespace, slots: int) -> Settings:
         slots=slots,
         context_tokens=options.context_tokens,
         threads=options.threads,
-        threads_batch=options.threads_batch,
+        niceness=options.nice,
     )
 
 
@@ -151,6 +151,7 @@ def _described(options: argparse.Namespace, workload: Workload) -> dict[str, Any
         "threads": alike.decode_threads,
         "threads_batch": alike.batch_threads,
         "kv_type": alike.kv_type,
+        "niceness": alike.niceness,
         "flash_attention": "on",
     }
     return settings | dataclasses.asdict(workload) | {"repetitions": options.repetitions}

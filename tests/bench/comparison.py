@@ -18,7 +18,7 @@ from tests.bench import processes
 from tests.bench.figures import problem_of
 from tests.bench.prompts import Vocabulary, text_of
 from tests.bench.records import Cell, LoadPlan, LoadResult
-from tests.bench.servers import ROOT, Running, Server, ServerFailed, Settings, running
+from tests.bench.servers import ROOT, Running, Server, ServerFailed, Settings, priority, running
 
 _IDLE_S = 1.0
 _SAMPLE_S = 0.5
@@ -228,7 +228,8 @@ class Comparing:
         path = (
             "/v1/completions" if self.workload.endpoint == "completions" else "/v1/chat/completions"
         )
-        return send(LoadPlan(host="127.0.0.1", port=up.port, path=path, clients=bodies))
+        plan = LoadPlan(host="127.0.0.1", port=up.port, path=path, clients=bodies)
+        return send(plan, self.settings(1).niceness)
 
 
 _Work = tuple[list[list[dict[str, Any]]], int | None, int]
@@ -244,14 +245,14 @@ class LoadFailed(RuntimeError):
     """The load client could not do its plan; the message is its own."""
 
 
-def send(plan: LoadPlan) -> LoadResult:
+def send(plan: LoadPlan, niceness: int = 0) -> LoadResult:
     """Run the load client in a process of its own.
 
     Raises:
         LoadFailed: It did not come to an end.
     """
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.load"],
+        [*priority(niceness), sys.executable, "-m", "tests.bench.load"],
         cwd=ROOT,
         input=msgspec.json.encode(plan),
         capture_output=True,

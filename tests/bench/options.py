@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,9 @@ def parser() -> argparse.ArgumentParser:
     alike.add_argument("--model", type=Path, default=machine.starter_model())
     alike.add_argument("--context-tokens", type=_positive, default=2048, help="of each sequence")
     alike.add_argument("--threads", type=_positive, help="default: as homeai chooses")
-    alike.add_argument("--threads-batch", type=_positive, help="default: as homeai chooses")
     noise = made.add_argument_group("noise")
     noise.add_argument("--most-foreign-cores", type=float, default=0.1, metavar="CORES")
+    noise.add_argument("--nice", type=int, default=0, help="priority of servers and load, -20..19")
     noise.add_argument("--retakes", type=int, default=3, help="of a pair while others compute")
     noise.add_argument("--quiet-wait", type=float, default=60.0, metavar="S")
     build = made.add_argument_group("the servers")
@@ -79,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
     build.add_argument("--cache", type=Path, default=llama_build.default_cache())
     build.add_argument("--jobs", type=_positive, help="of the compiler")
     build.add_argument("--reference-arg", action="append", default=[], metavar="ARG")
+    build.add_argument("--homeai-python", type=Path, default=Path(sys.executable))
     build.add_argument("--homeai-arg", action="append", default=[], metavar="ARG")
     build.add_argument("--install-extras", action="store_true", help="of llama_cpp.server, once")
     build.add_argument("--llama-cpp-server-python", type=Path, metavar="PYTHON")

@@ -35,8 +35,8 @@ class Settings:
         model: The GGUF file.
         slots: Sequences decoded in parallel.
         context_tokens: Tokens that each of them may hold.
-        threads: Threads of a decode call with one token; None = what homeai chooses by itself.
-        threads_batch: Threads of a call with more; None = as above.
+        threads: Threads of the computation; None = what homeai chooses by itself.
+        niceness: Priority of the server's processes; below 0 shields them from other programs.
         kv_type: Type of the KV cache.
     """
 
@@ -44,18 +44,18 @@ class Settings:
     slots: int
     context_tokens: int
     threads: int | None = None
-    threads_batch: int | None = None
+    niceness: int = 0
     kv_type: str = "f16"
 
     @property
     def decode_threads(self) -> int:
-        """Threads of a decode call with one token, as homeai would choose them if none are given."""
+        """Threads of a decode call with one token, chosen as homeai does."""
         return threads.decode_threads(self.threads or 0, threads.usable_cores())
 
     @property
     def batch_threads(self) -> int:
-        """Threads of a call with more than one token, likewise."""
-        return threads.batch_threads(self.threads_batch or 0, threads.usable_cores())
+        """Threads of a call with more than one token, chosen as homeai does."""
+        return threads.batch_threads(self.threads or 0, threads.usable_cores())
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,11 @@ class HomeAI:
         return Launch([*argv, *self.extra], 0, home, ready_file=ready, ready_path=path)
 
 
+def priority(niceness: int) -> list[str]:
+    """Return the words that start a command with a priority; none for the usual one."""
+    return ["nice", "-n", str(niceness)] if niceness else []
+
+
 def free_port() -> int:
     """Return a loopback port that was free a moment ago."""
     with socket.socket() as probe:
@@ -209,7 +214,7 @@ def running(server: Server, settings: Settings, folder: Path) -> Iterator[Runnin
     started = time.perf_counter()
     with log_path.open("wb") as log:
         process = subprocess.Popen(
-            launch.argv,
+            [*priority(settings.niceness), *launch.argv],
             cwd=ROOT,
             env={**os.environ, **launch.environment},
             stdin=subprocess.DEVNULL,
