@@ -1,4 +1,4 @@
-"""`python -m homeai`."""
+"""`python -m homeai` does what the command `homeai` does."""
 
 from homeai.cli.main import main
 
