@@ -160,6 +160,7 @@ TEST_PROGRAMS = (
     _program("import", "imagemagick", "ImageMagick", "imagemagick"),
     _program("dbus-run-session", "dbus", "dbus-daemon", "dbus"),
     _program("gcc", "gcc libc6-dev", "gcc", "gcc"),
+    _program("curl", "curl", "curl", "curl"),
 )
 
 
