@@ -8,10 +8,11 @@ where two readings are possible it always takes the character that keeps the mos
 
 from __future__ import annotations
 
+from homeai.structured.conflicts import Conflicts, ranges_of
 from homeai.structured.gbnf_reader import grammar_error
-from homeai.structured.grammar import Chars, Grammar, Ref
+from homeai.structured.grammar import Grammar
 from homeai.structured.limits import Limits
-from homeai.structured.matcher import DONE, Matcher
+from homeai.structured.matcher import Matcher
 
 _TOKEN_CHARS = 16
 """Few tokens of any vocabulary are longer, except runs of one character."""
@@ -42,7 +43,7 @@ def check(grammar: Grammar, text: str, limits: Limits) -> None:
     """
     matcher = Matcher(grammar)
     probed: list[frozenset[int]] = []
-    for index, stacks in _forks(grammar, matcher):
+    for index, stacks in Conflicts(grammar, matcher).forks():
         tops = frozenset(stacks)
         if any(tops <= other for other in probed):
             continue
@@ -50,47 +51,6 @@ def check(grammar: Grammar, text: str, limits: Limits) -> None:
         rule = grammar.rules[index]
         if problem := _paths(matcher, stacks, limits) or _readings(matcher, stacks, limits):
             raise grammar_error(text, rule.position, problem + _ADVICE, rule.name)
-
-
-def _forks(grammar: Grammar, matcher: Matcher) -> list[tuple[int, list[int]]]:
-    """Return rule and stacks for every place where readings can begin with the same character.
-
-    Sorted by the number of such stacks, most first.
-    """
-    starts = [(grammar.root, matcher.start(grammar.root))]
-    for index, rule in enumerate(grammar.rules):
-        for choice, alternative in enumerate(rule.alternatives):
-            # The first item of an alternative is reached only through one of the other places.
-            starts += [
-                (index, matcher.at((index, choice, position)))
-                for position in range(1, len(alternative))
-                if isinstance(alternative[position], Ref)
-            ]
-    forks = [
-        (index, alike)
-        for index, stacks in starts
-        if len(stacks) > 1 and (alike := _alike(matcher, stacks))
-    ]
-    return sorted(forks, key=lambda fork: -len(fork[1]))
-
-
-def _alike(matcher: Matcher, stacks: tuple[int, ...]) -> list[int]:
-    """Return those stacks that can begin with the same character as another one."""
-    ranges = sorted((low, high, s) for s in stacks for low, high in _ranges(matcher, s))
-    found: dict[int, None] = {}
-    furthest = (-1, -1)
-    for low, high, stack in ranges:
-        if low <= furthest[0]:
-            found[furthest[1]] = found[stack] = None
-        furthest = max(furthest, (high, stack))
-    return list(found)
-
-
-def _ranges(matcher: Matcher, stack: int) -> tuple[tuple[int, int], ...]:
-    if stack == DONE:
-        return ()
-    item = matcher.item(stack)
-    return item.ranges if isinstance(item, Chars) else ()
 
 
 def _paths(matcher: Matcher, stacks: list[int], limits: Limits) -> str | None:
@@ -129,6 +89,9 @@ def _readings(matcher: Matcher, stacks: list[int], limits: Limits) -> str | None
         if char is None:
             break
         ways = dict.fromkeys(_step(matcher, ways, char), 1)
+        if len(ways) < 2:
+            # What may begin from here on has a place of its own.
+            break
         if len(ways) > _MAX_READINGS + len(stacks):
             return _TOO_MANY_READINGS
     return None
@@ -137,7 +100,7 @@ def _readings(matcher: Matcher, stacks: list[int], limits: Limits) -> str | None
 def _step(matcher: Matcher, ways: dict[int, int], char: int) -> dict[int, int]:
     following: dict[int, int] = {}
     for stack, count in ways.items():
-        if any(low <= char <= high for low, high in _ranges(matcher, stack)):
+        if any(low <= char <= high for low, high in ranges_of(matcher, stack)):
             for after in matcher.after(stack):
                 matcher.work += 1
                 following[after] = following.get(after, 0) + count
@@ -151,7 +114,7 @@ def _worst_char(matcher: Matcher, ways: dict[int, int], *, ahead: bool, noise: i
     """
     events: list[tuple[int, int, int]] = []
     for stack, count in ways.items():
-        ranges = _ranges(matcher, stack)
+        ranges = ranges_of(matcher, stack)
         matcher.work += len(ranges)
         if ranges:
             weight = count * len(matcher.after(stack)) if ahead else count

@@ -5,7 +5,7 @@ sensibly produce, the grammar produces a part of it:
 
 - properties come in the order of their declaration, each at most once; an object that declares properties
   gets others only if `additionalProperties` says so;
-- integers have at most 18 digits, decimals within bounds at most 15 digits after the point;
+- integers have at most 18 digits, decimals 15 before the point, and 15 in all where bounds are near;
 - blanks are bounded; characters are written as themselves or with their usual escape.
 
 What cannot be kept exactly is refused with the JSON pointer, what was given and what is allowed.

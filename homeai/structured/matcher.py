@@ -42,6 +42,10 @@ class Matcher:
         """Return the stacks of a text that stands at `place`, with nothing below."""
         return self._opened(self._push(DONE, place))
 
+    def within(self, rest: Place, place: Place) -> tuple[int, ...]:
+        """Return the stacks of a text that stands at `place`, after which `rest` goes on."""
+        return self._opened(self._push(self._push(DONE, rest), place))
+
     def item(self, stack: int) -> Item:
         """Return the terminal that `stack` (not `DONE`) waits for."""
         rule, alternative, index = self._stacks[stack][1]

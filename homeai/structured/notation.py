@@ -14,7 +14,9 @@ from homeai.structured.grammar import normal_ranges
 BLOCK = 256
 """Longest repetition written as `{m,n}`; longer ones are built of blocks, since llama.cpp writes each
 round out as a rule of its own and takes more than 2000 for endless."""
-MAX_COUNT = 256 * BLOCK
+_BLOCKS = 16
+"""Blocks in a large block."""
+MAX_COUNT = 16 * _BLOCKS * BLOCK
 """Most rounds between the least and the most of a repetition. Beyond it the grammar stops early."""
 
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
@@ -45,9 +47,11 @@ COMMON_RULES = {
     "ws": '| " " | "\\n" [ \\t]{0,24}',
     "sp": '" "?',
     "hex": "[0-9a-fA-F]",
-    # Without escapes of surrogates: a half pair is not text, and whole characters need no escape.
+    # Without escapes of surrogates: a half pair is not text, and whole characters need no escape. The class
+    # must not exclude anything beyond ASCII: where a character is split over tokens, llama.cpp refuses its
+    # first bytes if any character that begins with them is excluded.
     "char": (
-        '[^"\\\\\\x7F\\x00-\\x1F\\uD800-\\uDFFF] | "\\\\" (["\\\\/bfnrt] | '
+        '[^"\\\\\\x7F\\x00-\\x1F] | "\\\\" (["\\\\/bfnrt] | '
         '"u" ([0-9a-cA-CeEfF] hex hex hex | [dD] [0-7] hex hex))'
     ),
     "string": '"\\"" char* "\\""',
@@ -129,7 +133,6 @@ class Writer:
         self._max_rules = max_rules
         self._max_chars = max_chars
         self._chars = 0
-        self._blocks: dict[str, tuple[str, str]] = {}
         self._known: dict[Hashable, str] = {}
         self.pointers: dict[str, str] = {}
         """Which part of the schema each rule was made for."""
@@ -237,7 +240,7 @@ class Writer:
             high: Most; None = no bound. Beyond low + `MAX_COUNT` it is lowered.
         """
         blocks, rest = divmod(low, BLOCK) if low > BLOCK else (0, low)
-        parts = [self._block(item)[0]] * blocks if blocks else []
+        parts = [f"{self._block(item)}{{{blocks}}}"] if blocks else []
         if high is None:
             parts.append(f"{item}*" if rest == 0 else f"{item}{{{rest},}}")
         elif low <= BLOCK and high <= BLOCK:
@@ -248,21 +251,43 @@ class Writer:
         return " ".join(part for part in parts if part)
 
     def _up_to(self, item: str, most: int) -> str:
-        full, rest = divmod(most, BLOCK)
-        name = f"{item}{{0,{rest}}}" if rest else ""
-        for _ in range(full):
-            block, short = self._block(item)
-            name = self.define(self.name("upto"), f"{short} | {block} {name}")
+        """Return what stands for up to `most` of `item`.
+
+        Each step is "less than a block, and the end, or a whole block and what follows"; both are read
+        side by side for a block's length, so there are never more than a few readings.
+        """
+        large, rest = divmod(most, BLOCK * _BLOCKS)
+        name = self._up_to_blocks(item, rest)
+        if large:
+            key = ("large block", item)
+            block = self.once(key, lambda: self._large_block(item))
+            short = self.once(("short of a large block", item), lambda: self._large_short(item))
+            for _ in range(large):
+                name = self.define(self.name("upto"), f"{short} | {block} {name}")
         return name
 
-    def _block(self, item: str) -> tuple[str, str]:
-        """Return the rules for exactly `BLOCK` and for up to `BLOCK` - 1 of `item`."""
-        if item not in self._blocks:
-            self._blocks[item] = (
-                self.define(self.name("block"), f"{item}{{{BLOCK}}}"),
-                self.define(self.name("short"), f"{item}{{0,{BLOCK - 1}}}"),
+    def _up_to_blocks(self, item: str, most: int) -> str:
+        blocks, rest = divmod(most, BLOCK)
+        name = f"{item}{{0,{rest}}}" if rest else ""
+        for _ in range(blocks):
+            short = self.once(
+                ("short", item),
+                lambda: self.define(self.name("short"), f"{item}{{0,{BLOCK - 1}}}"),
             )
-        return self._blocks[item]
+            name = self.define(self.name("upto"), f"{short} | {self._block(item)} {name}")
+        return name
+
+    def _block(self, item: str) -> str:
+        """Return the rule for exactly `BLOCK` of `item`."""
+        return self.once(
+            ("block", item), lambda: self.define(self.name("block"), f"{item}{{{BLOCK}}}")
+        )
+
+    def _large_block(self, item: str) -> str:
+        return self.define(self.name("block"), f"{self._block(item)}{{{_BLOCKS}}}")
+
+    def _large_short(self, item: str) -> str:
+        return self.define(self.name("short"), self._up_to_blocks(item, BLOCK * _BLOCKS - 1))
 
 
 def _shared(first: str, last: str) -> int:

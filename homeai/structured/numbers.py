@@ -1,8 +1,8 @@
 """Ranges of integers and decimals as expressions over their digits.
 
-Texts are canonical: no leading zeros, no exponent, at most `INTEGER_DIGITS` digits before and
-`FRACTION_DIGITS` after the point. Every text is a number within the range; numbers that would need more
-digits are left out.
+Texts are canonical: no leading zeros, no exponent, no negative zero. Numbers that would need more digits are
+left out. Decimals near a bound have at most `DECIMAL_DIGITS` digits in all, so that a client that reads them
+as double precision still finds them on the right side of the bound.
 """
 
 from __future__ import annotations
@@ -23,23 +23,18 @@ from homeai.structured.expression import (
 
 INTEGER_DIGITS = 18
 """Fits a signed 64-bit integer."""
-FRACTION_DIGITS = 15
+DECIMAL_DIGITS = 15
+"""Any two numbers of so many digits differ in double precision."""
 
-LARGEST = 10**INTEGER_DIGITS - 1
-
-
-def _digits(low: int, high: int) -> CharSet:
-    return CharSet(((0x30 + low, 0x30 + high),))
-
-
-_DIGIT = _digits(0, 9)
-_FRACTION = optional(Sequence((text("."), Repeat(_DIGIT, 1, FRACTION_DIGITS))))
+_LARGEST_INTEGER = 10**INTEGER_DIGITS - 1
+_LARGEST_WHOLE = 10**DECIMAL_DIGITS - 1
+_NOTHING = Choice(())
 
 
 def integers(low: int | None, high: int | None) -> Automaton:
     """Return the automaton of the integers from `low` to `high`, both inclusive; None = no bound."""
-    low = -LARGEST if low is None else max(low, -LARGEST)
-    high = LARGEST if high is None else min(high, LARGEST)
+    low = -_LARGEST_INTEGER if low is None else max(low, -_LARGEST_INTEGER)
+    high = _LARGEST_INTEGER if high is None else min(high, _LARGEST_INTEGER)
     options: list[tuple[Expression, bool]] = []
     if low < 0:
         options.append((Sequence((text("-"), _from_to(max(1, -high), -low))), False))
@@ -58,8 +53,13 @@ def decimals(
         above: Exclude `low` itself.
         below: Exclude `high` itself.
     """
+    largest = max((abs(bound) for bound in (low, high) if bound is not None), default=Decimal(0))
+    # Compared before it becomes digits: 1e300 has many.
+    whole_digits = DECIMAL_DIGITS if largest > _LARGEST_WHOLE else len(str(int(largest)))
+    magnitudes = _Magnitudes(DECIMAL_DIGITS - whole_digits)
     return intersect(
-        _written(*_at_least(low, strict=above)), _written(*_at_most(high, strict=below))
+        _written(*magnitudes.of_at_least(low, strict=above)),
+        _written(*magnitudes.of_at_most(high, strict=below)),
     )
 
 
@@ -67,101 +67,112 @@ def _written(negative: Expression, positive: Expression) -> Automaton:
     return build([(Sequence((text("-"), negative)), False), (positive, False)])
 
 
-def _at_least(bound: Decimal | None, *, strict: bool) -> tuple[Expression, Expression]:
-    """Return the magnitudes of the negative and of the positive numbers that are ≥ (or >) `bound`.
+def _digits(low: int, high: int) -> CharSet:
+    return CharSet(((0x30 + low, 0x30 + high),))
 
-    Zero counts as positive. `_at_most` allows no negative zero, so `decimals` has none.
+
+_DIGIT = _digits(0, 9)
+
+
+class _Magnitudes:
+    """Digits without a sign.
+
+    Args:
+        places: Most digits after the point; with 0 there is no point.
     """
-    if bound is None:
-        return _NONZERO, _EVERY
-    if bound >= 0:
-        return _NOTHING, _magnitude_at_least(bound, strict=strict)
-    return _magnitude_at_most(-bound, strict=strict), _EVERY
 
-
-def _at_most(bound: Decimal | None, *, strict: bool) -> tuple[Expression, Expression]:
-    """As `_at_least`, for the numbers that are ≤ (or <) `bound`."""
-    if bound is None:
-        return _NONZERO, _EVERY
-    if bound >= 0:
-        return _NONZERO, _magnitude_at_most(bound, strict=strict)
-    return _magnitude_at_least(-bound, strict=strict), _NOTHING
-
-
-def _split(value: Decimal, rounding: str) -> tuple[int, str]:
-    """Return the integer part and the fraction digits without trailing zeros."""
-    step = Decimal(1).scaleb(-FRACTION_DIGITS)
-    exact = value.quantize(step, rounding=rounding, context=Context(prec=400))
-    whole, _, fraction = f"{exact:f}".partition(".")
-    return int(whole), fraction.rstrip("0")
-
-
-def _magnitude_at_least(bound: Decimal, *, strict: bool) -> Expression:
-    if bound > LARGEST:
-        return Choice(())
-    whole, fraction = _split(bound, ROUND_CEILING)
-    # A bound that had to be rounded up is itself within the range.
-    strict = strict and Decimal(f"{whole}.{fraction}") == bound
-    return Choice(
-        (
-            Sequence((_from_to(whole + 1, LARGEST), _FRACTION)),
-            Sequence((text(str(whole)), _fraction_at_least(fraction, strict=strict))),
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._fraction = (
+            optional(Sequence((text("."), Repeat(_DIGIT, 1, places)))) if places else EMPTY
         )
-    )
+        self._every = self._at_least(Decimal(0), strict=False)
+        self._nonzero = self._at_least(Decimal(0), strict=True)
 
+    def of_at_least(self, bound: Decimal | None, *, strict: bool) -> tuple[Expression, Expression]:
+        """Return the magnitudes of the negative and of the positive numbers ≥ (or >) `bound`.
 
-def _magnitude_at_most(bound: Decimal, *, strict: bool) -> Expression:
-    if bound > LARGEST:
-        return _EVERY
-    whole, fraction = _split(bound, ROUND_FLOOR)
-    strict = strict and Decimal(f"{whole}.{fraction}") == bound
-    smaller = Sequence((_from_to(1, whole - 1), _FRACTION))
-    last = Sequence((text(str(whole)), _fraction_at_most(fraction, strict=strict)))
-    if whole > 0:
-        below_one = Sequence((text("0"), _FRACTION))
-        return Choice((below_one, smaller, last))
-    return last
+        Zero counts as positive. `of_at_most` allows no negative zero, so both together have none.
+        """
+        if bound is None:
+            return self._nonzero, self._every
+        if bound >= 0:
+            return _NOTHING, self._at_least(bound, strict=strict)
+        return self._at_most(-bound, strict=strict), self._every
 
+    def of_at_most(self, bound: Decimal | None, *, strict: bool) -> tuple[Expression, Expression]:
+        """As `of_at_least`, for the numbers ≤ (or <) `bound`."""
+        if bound is None:
+            return self._nonzero, self._every
+        if bound >= 0:
+            return self._nonzero, self._at_most(bound, strict=strict)
+        return self._at_least(-bound, strict=strict), _NOTHING
 
-def _fraction_at_least(digits: str, *, strict: bool) -> Expression:
-    """The point and digits that make a fraction ≥ (or >) 0.`digits`."""
-    if not digits and not strict:
-        return _FRACTION
-    options: list[Expression] = []
-    for place, digit in enumerate(digits):
-        if digit != "9":
-            larger = _digits(int(digit) + 1, 9)
-            options.append(Sequence((text(digits[:place]), larger, _rest(place + 1))))
-    if not strict:
-        options.append(Sequence((text(digits), _rest(len(digits)))))
-    else:
-        # More digits, not all of them zero.
-        for place in range(len(digits), FRACTION_DIGITS):
-            zeros = digits + "0" * (place - len(digits))
-            options.append(Sequence((text(zeros), _digits(1, 9), _rest(place + 1))))
-    return Sequence((text("."), Choice(tuple(options))))
+    def _split(self, value: Decimal, rounding: str) -> tuple[int, str]:
+        """Return the integer part and the fraction digits without trailing zeros."""
+        step = Decimal(1).scaleb(-self._places)
+        exact = value.quantize(step, rounding=rounding, context=Context(prec=400))
+        whole, _, fraction = f"{exact:f}".partition(".")
+        return int(whole), fraction.rstrip("0")
 
+    def _at_least(self, bound: Decimal, *, strict: bool) -> Expression:
+        if bound > _LARGEST_WHOLE:
+            return _NOTHING
+        whole, fraction = self._split(bound, ROUND_CEILING)
+        # A bound that had to be rounded up is itself within the range.
+        strict = strict and Decimal(f"{whole}.{fraction}") == bound
+        larger = Sequence((_from_to(whole + 1, _LARGEST_WHOLE), self._fraction))
+        if whole > _LARGEST_WHOLE:
+            return larger
+        return Choice(
+            (larger, Sequence((text(str(whole)), self._fraction_at_least(fraction, strict=strict))))
+        )
 
-def _fraction_at_most(digits: str, *, strict: bool) -> Expression:
-    """The point and digits that make a fraction ≤ (or <) 0.`digits`, or no fraction."""
-    options: list[Expression] = []
-    for place, digit in enumerate(digits):
-        if digit != "0":
-            smaller = _digits(0, int(digit) - 1)
-            options.append(Sequence((text(digits[:place]), smaller, _rest(place + 1))))
-        if place > 0:
-            options.append(text(digits[:place]))
-    if not strict:
-        zeros = Repeat(text("0"), 0 if digits else 1, max(0, FRACTION_DIGITS - len(digits)))
-        options.append(Sequence((text(digits), zeros)))
-    fraction = Sequence((text("."), Choice(tuple(options))))
-    if strict and not digits:
-        return Choice(())
-    return Choice((EMPTY, fraction))
+    def _at_most(self, bound: Decimal, *, strict: bool) -> Expression:
+        if bound > _LARGEST_WHOLE:
+            return self._every
+        whole, fraction = self._split(bound, ROUND_FLOOR)
+        strict = strict and Decimal(f"{whole}.{fraction}") == bound
+        smaller = Sequence((_from_to(0, whole - 1), self._fraction))
+        last = Sequence((text(str(whole)), self._fraction_at_most(fraction, strict=strict)))
+        return Choice((smaller, last))
 
+    def _fraction_at_least(self, digits: str, *, strict: bool) -> Expression:
+        """The point and digits that make a fraction ≥ (or >) 0.`digits`."""
+        if not digits and not strict:
+            return self._fraction
+        options: list[Expression] = []
+        for place, digit in enumerate(digits):
+            if digit != "9":
+                larger = _digits(int(digit) + 1, 9)
+                options.append(Sequence((text(digits[:place]), larger, self._rest(place + 1))))
+        if not strict:
+            options.append(Sequence((text(digits), self._rest(len(digits)))))
+        else:
+            # More digits, not all of them zero.
+            for place in range(len(digits), self._places):
+                zeros = digits + "0" * (place - len(digits))
+                options.append(Sequence((text(zeros), _digits(1, 9), self._rest(place + 1))))
+        return Sequence((text("."), Choice(tuple(options))))
 
-def _rest(place: int) -> Expression:
-    return Repeat(_DIGIT, 0, FRACTION_DIGITS - place)
+    def _fraction_at_most(self, digits: str, *, strict: bool) -> Expression:
+        """The point and digits that make a fraction ≤ (or <) 0.`digits`, or no fraction."""
+        if strict and not digits:
+            return _NOTHING
+        options: list[Expression] = []
+        for place, digit in enumerate(digits):
+            if digit != "0":
+                smaller = _digits(0, int(digit) - 1)
+                options.append(Sequence((text(digits[:place]), smaller, self._rest(place + 1))))
+            if place > 0:
+                options.append(text(digits[:place]))
+        spare = self._places - len(digits)
+        if not strict and (digits or spare):
+            options.append(Sequence((text(digits), Repeat(text("0"), 0 if digits else 1, spare))))
+        return Choice((EMPTY, Sequence((text("."), Choice(tuple(options))))))
+
+    def _rest(self, place: int) -> Expression:
+        return Repeat(_DIGIT, 0, self._places - place)
 
 
 def _from_to(low: int, high: int) -> Expression:
@@ -192,8 +203,3 @@ def _same_length(low: str, high: str) -> Expression:
     if last - first > 1:
         options.append(Sequence((_digits(first + 1, last - 1), Repeat(_DIGIT, rest, rest))))
     return Choice(tuple(options))
-
-
-_NOTHING = Choice(())
-_EVERY = _magnitude_at_least(Decimal(0), strict=False)
-_NONZERO = _magnitude_at_least(Decimal(0), strict=True)

@@ -214,6 +214,17 @@ class _Reader:
         return ((code, code),)
 
     def _hex_escape(self, kind: str) -> int:
+        code = self._hex_digits(kind)
+        if 0xD800 <= code <= 0xDBFF and kind == "u" and self._take("\\u"):
+            low = self._hex_digits("u")
+            if not 0xDC00 <= low <= 0xDFFF:
+                self._fail("half a surrogate pair is no character")
+            code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+        if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+            self._fail("there is no such character")
+        return code
+
+    def _hex_digits(self, kind: str) -> int:
         if kind == "u" and self._take("{"):
             end = self._text.find("}", self._at)
             digits = self._text[self._at : max(end, self._at)]
@@ -226,13 +237,7 @@ class _Reader:
                 digits = ""
         if not digits or len(digits) > 6 or not _HEX.issuperset(digits):
             self._fail(f"\\{kind} needs hexadecimal digits")
-        code = int(digits, 16)
-        if 0xD800 <= code <= 0xDBFF and self._take("\\u"):
-            low = self._hex_escape("u")
-            code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
-        if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-            self._fail("no such character")
-        return code
+        return int(digits, 16)
 
     def _char_class(self) -> Ranges:
         self._at += 1
@@ -243,15 +248,19 @@ class _Reader:
             if self._peek() == "-" and self._peek(1) not in ("]", ""):
                 self._at += 1
                 last = self._class_atom()
-                if len(first) > 1 or len(last) > 1 or first[0][0] != first[0][1]:
-                    self._fail("a range needs a single character on both sides")
-                if first[0][0] > last[0][0]:
-                    self._fail("this range is in the wrong order")
-                ranges.append((first[0][0], last[0][1]))
+                ranges.append(self._range(first, last))
             else:
                 ranges.extend(first)
         normal = minus(normal_ranges(ranges), ((0xD800, 0xDFFF),))
         return minus(ANY, normal) if negated else normal
+
+    def _range(self, first: Ranges, last: Ranges) -> tuple[int, int]:
+        for side in (first, last):
+            if len(side) > 1 or side[0][0] != side[0][1]:
+                self._fail("a range needs a single character on both sides")
+        if first[0][0] > last[0][0]:
+            self._fail("this range is in the wrong order")
+        return first[0][0], last[0][0]
 
     def _class_atom(self) -> Ranges:
         char = self._peek()

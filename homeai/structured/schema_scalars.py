@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from homeai.structured.automaton import counted
 from homeai.structured.keywords import refuse
 from homeai.structured.notation import MAX_COUNT, Writer, json_chars, json_text, plain_chars
-from homeai.structured.numbers import decimals, integers
+from homeai.structured.numbers import DECIMAL_DIGITS, INTEGER_DIGITS, decimals, integers
 from homeai.structured.schema_document import Alternative
 from homeai.structured.values import Facts, NumberRange, length_bounds
 
@@ -58,7 +58,7 @@ def write_number(writer: Writer, parts: Alternative, *, fractions: bool) -> str:
     """Return the item for the numbers that fit `parts`, with `fractions` also decimals.
 
     Raises:
-        InvalidSchema: None does, or none of at most 18 digits.
+        InvalidSchema: None does, or none that is short enough.
     """
     bounds = NumberRange(parts)
     if bounds.is_open:
@@ -80,7 +80,8 @@ def _bounded_number(
     if automaton.is_void:
         refuse(
             parts[0].pointer,
-            f"no {'number' if fractions else 'integer'} of at most 18 digits lies between "
+            f"no {'number' if fractions else 'integer'} of at most "
+            f"{DECIMAL_DIGITS if fractions else INTEGER_DIGITS} digits lies between "
             f"{_shown(bounds.low)} and {_shown(bounds.high)}",
         )
     return writer.automaton("n", automaton, plain_chars)
