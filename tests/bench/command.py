@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from tests.bench.records import Report
 from tests.bench.servers import HomeAI, LlamaCppServer, LlamaServer, Server, ServerFailed, Settings
 
 REFERENCE = "llama-server"
+MOST_COPIED_BYTES = 2**30
 BUSY_CLIENTS = (1, 2)
 SELF = "llama-server again"
 _SELF_CHECK_BOUND = 0.1
@@ -58,6 +60,7 @@ def run(options: argparse.Namespace) -> Report:
     if options.keep_logs:
         options.keep_logs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="homeai-bench-") as temporary:
+        options.model = _own_copy(options.model, Path(temporary))
         comparing = Comparing(
             servers=[*others, LlamaServer(binary, REFERENCE, tuple(options.reference_arg))],
             settings=lambda slots: _settings(options, slots),
@@ -86,6 +89,13 @@ def run(options: argparse.Namespace) -> Report:
             if options.json:  # after each step, so that a run cut off is not lost
                 options.json.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
     return report
+
+
+def _own_copy(model: Path, folder: Path) -> Path:
+    """Copy a model that is not too large, so that no other program shares its pages with a server."""
+    if model.stat().st_size > MOST_COPIED_BYTES:
+        return model
+    return Path(shutil.copyfile(model, folder / model.name))
 
 
 def _plan(options: argparse.Namespace, comparing: Comparing) -> Iterator[Callable[[], None]]:

@@ -18,7 +18,7 @@ from tests.bench import processes
 from tests.bench.figures import problem_of
 from tests.bench.prompts import Vocabulary, text_of
 from tests.bench.records import Cell, LoadPlan, LoadResult
-from tests.bench.servers import ROOT, Running, Server, ServerFailed, Settings, priority, running
+from tests.bench.servers import ROOT, Running, Server, ServerFailed, Settings, prioritise, running
 
 _IDLE_S = 1.0
 _SAMPLE_S = 0.5
@@ -251,16 +251,19 @@ def send(plan: LoadPlan, niceness: int = 0) -> LoadResult:
     Raises:
         LoadFailed: It did not come to an end.
     """
-    done = subprocess.run(
-        [*priority(niceness), sys.executable, "-m", "tests.bench.load"],
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.load"],
         cwd=ROOT,
-        input=msgspec.json.encode(plan),
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise LoadFailed(done.stderr.decode("utf-8", "replace")[-1000:])
-    return msgspec.json.decode(done.stdout, type=LoadResult)
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as client:
+        prioritise(client.pid, niceness)
+        answer, problem = client.communicate(msgspec.json.encode(plan))
+    if client.returncode != 0:
+        raise LoadFailed(problem.decode("utf-8", "replace")[-1000:])
+    return msgspec.json.decode(answer, type=LoadResult)
 
 
 @contextmanager

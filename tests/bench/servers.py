@@ -180,9 +180,20 @@ class HomeAI:
         return Launch([*argv, *self.extra], 0, home, ready_file=ready, ready_path=path)
 
 
-def priority(niceness: int) -> list[str]:
-    """Return the words that start a command with a priority; none for the usual one."""
-    return ["nice", "-n", str(niceness)] if niceness else []
+def prioritise(pid: int, niceness: int) -> None:
+    """Give a process that leads its own session a priority.
+
+    Linux may share the processors out by session first; then only the session's own value counts.
+
+    Raises:
+        PermissionError: A priority above the usual one needs root.
+    """
+    if not niceness:
+        return
+    os.setpriority(os.PRIO_PROCESS, pid, niceness)
+    group = Path(f"/proc/{pid}/autogroup")
+    if group.exists():
+        group.write_text(str(niceness), "utf-8")
 
 
 def free_port() -> int:
@@ -214,7 +225,7 @@ def running(server: Server, settings: Settings, folder: Path) -> Iterator[Runnin
     started = time.perf_counter()
     with log_path.open("wb") as log:
         process = subprocess.Popen(
-            [*priority(settings.niceness), *launch.argv],
+            launch.argv,
             cwd=ROOT,
             env={**os.environ, **launch.environment},
             stdin=subprocess.DEVNULL,
@@ -223,6 +234,7 @@ def running(server: Server, settings: Settings, folder: Path) -> Iterator[Runnin
             start_new_session=True,  # so that its children can be ended with it
         )
         try:
+            prioritise(process.pid, settings.niceness)
             port = _wait_ready(server.name, process, launch, log_path)
             yield Running(process.pid, port, time.perf_counter() - started)
         finally:
