@@ -46,15 +46,30 @@ class FrameDecoder(Generic[M]):
     def __init__(self, message_type: type[M]) -> None:
         self._decoder: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(message_type)
         self._buffer = bytearray()
+        self._error: FrameError | None = None
 
     def feed(self, data: bytes) -> list[M]:
         """Return the messages that `data` completes, in order.
 
+        Messages before a broken frame still count: they are returned, and the next call raises.
+
         Raises:
-            FrameError: A length beyond the limit or a body that is no known message.
+            FrameError: A length beyond the limit or a body that is no known message; again at each call
+                from then on.
         """
-        self._buffer += data
         messages: list[M] = []
+        if self._error is None:
+            try:
+                self._decode(data, messages)
+            except FrameError as error:
+                self._error = error
+                self._buffer.clear()
+        if self._error is not None and not messages:
+            raise self._error
+        return messages
+
+    def _decode(self, data: bytes, messages: list[M]) -> None:
+        self._buffer += data
         start = 0
         while len(self._buffer) - start >= _LENGTH.size:
             (size,) = _LENGTH.unpack_from(self._buffer, start)
@@ -67,9 +82,9 @@ class FrameDecoder(Generic[M]):
             body = bytes(self._buffer[start + _LENGTH.size : end])
             try:
                 messages.append(self._decoder.decode(body))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                # RecursionError: fields of any type hold what the other side sent, however deep.
                 msg = f"frame is no known message: {error}"
                 raise FrameError(msg) from error
             start = end
         del self._buffer[:start]
-        return messages
