@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Generator, Mapping
+from contextlib import closing
 
 import click
 
-from homeai.cli.context import EXIT_UNREACHABLE, fail, paths
-from homeai.cli.core import Core, CoreRefused, CoreUnreachable, running_or_started
+from homeai.cli.client import Core, CoreRefused, CoreUnreachable
+from homeai.cli.context import fail, paths
+from homeai.cli.core import running_or_started
+from homeai.cli.main import EXIT_UNREACHABLE, EXIT_USAGE
 
 _INTERRUPTED = 130
 
@@ -19,15 +23,15 @@ _INTERRUPTED = 130
 @click.option("--temperature", type=click.FloatRange(0, 2), help="0 = always the most likely word.")
 def chat(text: str | None, max_tokens: int | None, temperature: float | None) -> None:
     """Ask once, or have a conversation when TEXT is missing. `-` reads TEXT from standard input."""
-    if text == "-" or (text is None and not sys.stdin.isatty()):
-        text = sys.stdin.read()
+    if text == "-" or (text is None and not _is_terminal(sys.stdin)):
+        text = _standard_input()
     if text is not None and not text.strip():
-        fail("there is no text to answer", 2)
+        fail("there is no text to answer", EXIT_USAGE)
     options = {"max_tokens": max_tokens, "temperature": temperature}
     try:
         with running_or_started(paths()) as core:
             if text is not None:
-                _answer(core, [{"role": "user", "content": text}], options)
+                _show(_answer(core, [_message("user", text)], options))
             else:
                 _converse(core, options)
     except CoreUnreachable as error:
@@ -37,6 +41,24 @@ def chat(text: str | None, max_tokens: int | None, temperature: float | None) ->
     except KeyboardInterrupt:
         click.echo()
         sys.exit(_INTERRUPTED)
+
+
+def _is_terminal(stream: object) -> bool:
+    isatty = getattr(stream, "isatty", None)  # a closed standard stream is None
+    return isatty is not None and isatty()
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:
+        return ""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        fail("standard input is not UTF-8 text", EXIT_USAGE)
+
+
+def _message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
 
 
 def _converse(core: Core, options: Mapping[str, object]) -> None:
@@ -50,27 +72,43 @@ def _converse(core: Core, options: Mapping[str, object]) -> None:
             return
         if not line:
             continue
-        messages.append({"role": "user", "content": line})
+        messages.append(_message("user", line))
+        shown: list[str] = []
         try:
-            answer = _answer(core, messages, options)
+            _show(_answer(core, messages, options), shown)
         except KeyboardInterrupt:
             click.echo(" (stopped)")
-            answer = ""
         except CoreRefused as error:
             click.echo(f"homeai: {error}", err=True)
-            messages.pop()
-            continue
-        messages.append({"role": "assistant", "content": answer})
+        if shown:
+            messages.append(_message("assistant", "".join(shown)))
+        else:
+            messages.pop()  # a question without an answer would stand beside the next question
 
 
-def _answer(core: Core, messages: list[dict[str, str]], options: Mapping[str, object]) -> str:
+def _show(answer: Generator[str], shown: list[str] | None = None) -> None:
+    """Print the parts as they come; `shown` collects them, so that a stopped answer is not lost."""
+    terminal = _is_terminal(sys.stdout)
+    with closing(answer):  # ends the connection, so that the core stops its work
+        for part in answer:
+            if shown is not None:
+                shown.append(part)
+            click.echo(_harmless(part) if terminal else part, nl=False)
+    click.echo()
+
+
+def _harmless(text: str) -> str:
+    """Without control characters: a model's text must not steer the terminal."""
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) != "Cc")
+
+
+def _answer(
+    core: Core, messages: list[dict[str, str]], options: Mapping[str, object]
+) -> Generator[str]:
     body: dict[str, object] = {"messages": messages, "stream": True}
     body |= {name: value for name, value in options.items() if value is not None}
-    parts = []
-    for event in core.stream("/v1/chat/completions", body):
-        for choice in event.get("choices", ()):
-            part = choice["delta"].get("content") or ""
-            parts.append(part)
-            click.echo(part, nl=False)
-    click.echo()
-    return "".join(parts)
+    with closing(core.stream("/v1/chat/completions", body)) as events:
+        for event in events:
+            for choice in event.get("choices", ()):
+                if part := choice["delta"].get("content"):
+                    yield part

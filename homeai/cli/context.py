@@ -9,10 +9,9 @@ from typing import NoReturn
 
 import click
 
+from homeai.cli.main import EXIT_FAILED, EXIT_USAGE
 from homeai.settings.paths import Paths
 from homeai.settings.store import Layered, SettingsError, load
-
-EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE = 1, 2, 4
 
 
 def paths() -> Paths:
@@ -26,9 +25,14 @@ def read_settings(flags: Sequence[str] = ()) -> Layered:
         layered = load(paths().settings_file, os.environ, flags)
     except SettingsError as error:
         fail(str(error), EXIT_USAGE)
-    for problem in layered.problems:
-        click.echo(f"note: {problem}", err=True)
+    note(*layered.problems)
     return layered
+
+
+def note(*sentences: str) -> None:
+    """Tell on standard error what the user should know though the command goes on."""
+    for sentence in sentences:
+        click.echo(f"note: {sentence}", err=True)
 
 
 def fail(message: str, status: int = EXIT_FAILED) -> NoReturn:

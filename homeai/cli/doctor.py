@@ -9,8 +9,13 @@ from pathlib import Path
 
 import click
 
-from homeai.cli.context import EXIT_FAILED, fail, paths
-from homeai.cli.examination import Finding, examine
+from homeai import logs
+from homeai.cli.context import fail, paths
+from homeai.cli.examination import examine
+from homeai.cli.finding import Finding
+from homeai.cli.main import EXIT_FAILED
+
+_LOG_TAIL = 200_000
 
 
 @click.command()
@@ -38,22 +43,24 @@ def doctor(*, as_json: bool, bundle: Path | None) -> None:
 
 
 def _write(target: Path, findings: list[Finding]) -> None:
-    log = paths().logs / "core.log"
     try:
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
-            report = json.dumps([f.as_dict() for f in findings], ensure_ascii=False, indent=1)
-            bundle.writestr("doctor.json", _anonymous(report))
-            if log.is_file():
-                tail = log.read_text(encoding="utf-8", errors="replace")[-200_000:]
-                bundle.writestr("core.log", _anonymous(tail))
+            # made anonymous before it becomes JSON, which spells a backslash twice
+            report = [{k: _anonymous(v) for k, v in f.as_dict().items()} for f in findings]
+            bundle.writestr("doctor.json", json.dumps(report, ensure_ascii=False, indent=1))
+            for name in ("core.log", "desktop.log"):
+                log = paths().logs / name
+                if log.is_file():
+                    tail = log.read_text(encoding="utf-8", errors="replace")[-_LOG_TAIL:]
+                    bundle.writestr(name, _anonymous(tail))
     except OSError as error:
         fail(f"the bundle cannot be written: {error.strerror}")
 
 
 def _anonymous(text: str) -> str:
-    """Without this user's folders."""
+    """Without this user's folders and keys."""
     here = paths()
     folders = {here.config, here.data, here.cache, here.logs, here.runtime, Path.home()}
     for folder in sorted(map(str, folders), key=len, reverse=True):
         text = text.replace(folder, "~")
-    return text
+    return logs.scrubbed(text)

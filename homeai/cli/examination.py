@@ -1,169 +1,154 @@
-"""The checks behind `homeai doctor`."""
+"""The checks behind `homeai doctor`: settings, models, place, neighbours."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import os
 import platform
 import shutil
 import socket
-import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from homeai import __version__
+from homeai.cli.finding import Finding
+from homeai.cli.libraries import desktop, driver, engine, keyring
 from homeai.hardware import ram
 from homeai.models.catalogue import Catalogue
 from homeai.settings import corefile
 from homeai.settings.paths import Paths
-from homeai.settings.store import SettingsError, load
+from homeai.settings.schema import Settings, is_loopback
+from homeai.settings.store import Layered, SettingsError, load, variable_of
 
 _GIB = 2**30
 _LEAST_DISK = 2 * _GIB
-_ENGINE_CHECK = "import llama_cpp.llama_cpp as c; print(c.llama_version().decode())"
+_PROBE_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Result of one check.
-
-    Attributes:
-        name: What was checked.
-        verdict: ok | warn | fail.
-        text: What was found.
-        remedy: What to do.
-    """
-
-    name: str
-    verdict: str
-    text: str
-    remedy: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        """For JSON."""
-        return asdict(self)
-
-
-def examine(paths: Paths) -> list[Finding]:
-    """Run all checks; none of them changes anything."""
-    checks: list[Callable[[Paths], Finding]] = [
-        _versions, _engine, _settings, _models, _memory, _disk, _port, _desktop, _driver, _privacy,
-    ]  # fmt: skip
-    return [check(paths) for check in checks]
+def examine(paths: Paths, environment: Mapping[str, str] = os.environ) -> list[Finding]:
+    """Run all checks; none of them changes anything but setting a broken settings file aside."""
+    about_settings, layered = _settings(paths, environment)
+    values = layered.settings
+    checks: list[Callable[[], Finding]] = [
+        _versions,
+        engine,
+        lambda: about_settings,
+        lambda: _models(paths, values),
+        _memory,
+        lambda: _disk(paths),
+        lambda: _port(paths, values),
+        lambda: desktop(environment),
+        driver,
+        keyring,
+        lambda: _folders(paths),
+    ]
+    return [check() for check in checks]
 
 
-def _versions(_paths: Paths) -> Finding:
+def _versions() -> Finding:
     text = f"homeai {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     return Finding("versions", "ok", text)
 
 
-def _engine(_paths: Paths) -> Finding:
-    # in a process of its own: a library built for another processor would end this one
-    run = subprocess.run(  # noqa: S603 -- fixed text
-        [sys.executable, "-c", _ENGINE_CHECK],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    if run.returncode == 0:
-        wheel = importlib.metadata.version("llama-cpp-python")
-        return Finding("engine", "ok", f"llama-cpp-python {wheel}, llama.cpp {run.stdout.strip()}")
-    reason = (run.stderr.strip().splitlines() or [f"ended with status {run.returncode}"])[-1]
-    remedy = "Build it on this machine: `python3 packaging/bootstrap.py run`."
-    return Finding("engine", "fail", f"the engine does not load: {reason[:200]}", remedy)
-
-
-def _settings(paths: Paths) -> Finding:
+def _settings(paths: Paths, environment: Mapping[str, str]) -> tuple[Finding, Layered]:
     try:
-        layered = load(paths.settings_file, os.environ)
+        layered = load(paths.settings_file, environment)
     except SettingsError as error:
-        return Finding("settings", "fail", str(error), f"`homeai settings reset {error.key}`")
+        remedy = f"`homeai settings reset {error.key}`"
+        if error.source == "environment":
+            remedy = f"Correct or unset the variable {variable_of(error.key)}."
+        return Finding("settings", "fail", str(error), remedy), Layered(Settings())
     if layered.problems:
-        return Finding("settings", "warn", "; ".join(layered.problems))
-    return Finding("settings", "ok", f"{len(layered.sources)} values differ from the defaults")
+        remedy = "`homeai settings list` shows what is in force."
+        return Finding("settings", "warn", "; ".join(layered.problems), remedy), layered
+    text = f"{len(layered.sources)} values are set, the others have their defaults"
+    return Finding("settings", "ok", text), layered
 
 
-def _models(paths: Paths) -> Finding:
-    entries = Catalogue(paths.models).entries()
-    usable = [entry for entry in entries if entry.facts is not None]
+def _models(paths: Paths, settings: Settings) -> Finding:
+    catalogue = Catalogue(paths.models, map(Path, settings.model.folders))
+    entries = catalogue.entries()
+    usable = [entry.name for entry in entries if entry.facts is not None]
     if not usable:
         return Finding("models", "fail", "no usable model", "`homeai models add FILE`")
+    active = settings.model.active
+    chosen = catalogue.find(active) if active else None
+    if active and (chosen is None or chosen.facts is None):
+        text = f"the chosen model {Path(active).name!r} is missing or cannot be used"
+        return Finding("models", "fail", text, "`homeai settings set model.active NAME`")
     broken = [entry.name for entry in entries if entry.facts is None]
     if broken:
-        return Finding(
-            "models", "warn", f"cannot be used: {', '.join(broken)}", "`homeai models list`"
-        )
-    return Finding("models", "ok", ", ".join(entry.name for entry in usable))
+        text = f"usable: {', '.join(usable)}; cannot be used: {', '.join(broken)}"
+        return Finding("models", "warn", text, "`homeai models list` says why.")
+    return Finding("models", "ok", ", ".join(usable))
 
 
-def _memory(_paths: Paths) -> Finding:
+def _memory() -> Finding:
     memory = ram.probe()
     text = f"{memory.available_bytes / _GIB:.1f} of {memory.total_bytes / _GIB:.1f} GiB available"
-    verdict = "ok" if memory.available_bytes > _GIB else "warn"
-    return Finding("memory", verdict, text)
+    if memory.available_bytes > _GIB:
+        return Finding("memory", "ok", text)
+    return Finding("memory", "warn", text, "Close other programs, or choose a smaller model.")
 
 
 def _disk(paths: Paths) -> Finding:
-    folder = next(p for p in (paths.data, *paths.data.parents) if p.exists())
-    free = shutil.disk_usage(folder).free
-    verdict = "ok" if free > _LEAST_DISK else "warn"
-    return Finding("disk", verdict, f"{free / _GIB:.1f} GiB free for models")
+    folder = _nearest(paths.data)
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Finding("disk", "fail", f"cannot be asked: {error.strerror}", "Check the disk.")
+    text = f"{free / _GIB:.1f} GiB free for models"
+    if free > _LEAST_DISK:
+        return Finding("disk", "ok", text)
+    return Finding("disk", "warn", text, "Make room, or put models elsewhere (model.folders).")
 
 
-def _port(paths: Paths) -> Finding:
+def _port(paths: Paths, settings: Settings) -> Finding:
     core = corefile.read(paths.core_file)
     if core is not None:
         return Finding("service", "ok", f"runs at {core.url}")
+    port, host = settings.server.port, settings.server.host
+    if not is_loopback(host):
+        host = "127.0.0.1"  # where it would answer as well, or at least not disturb others
     try:
-        port = load(paths.settings_file, os.environ).settings.server.port
-    except SettingsError:
-        return Finding("service", "warn", "not running; the settings cannot be read")
-    with socket.socket() as probe:
-        probe.settimeout(0.5)
-        taken = port != 0 and probe.connect_ex(("127.0.0.1", port)) == 0
+        with socket.create_connection((host, port), _PROBE_S):
+            taken = port != 0
+    except OSError:
+        taken = False
     if taken:
         remedy = "Choose another: `homeai settings set server.port 8485`."
         return Finding("service", "warn", f"port {port} is taken by another program", remedy)
     return Finding("service", "ok", f"not running; port {port} is free")
 
 
-def _desktop(_paths: Paths) -> Finding:
-    if importlib.util.find_spec("PySide6") is None:
-        return Finding(
-            "desktop", "warn", "PySide6 is not installed: no window, `homeai serve` works"
-        )
-    if sys.platform == "linux" and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
-        return Finding("desktop", "ok", "PySide6 is installed; there is no display here")
-    return Finding("desktop", "ok", f"PySide6 {importlib.metadata.version('PySide6-Essentials')}")
-
-
-def _driver(_paths: Paths) -> Finding:
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-        count = pynvml.nvmlDeviceGetCount()
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError as error:
-        return Finding("gpu", "ok", f"no NVIDIA driver ({error}); the CPU computes")
-    return Finding("gpu", "warn", f"{count} NVIDIA devices; this version computes on the CPU only")
-
-
-def _privacy(paths: Paths) -> Finding:
-    if sys.platform == "win32":
-        return Finding("privacy", "ok", "folders are protected by the user account")
-    loose = [
-        folder.name
-        for folder in (paths.config, paths.data, paths.logs, paths.runtime)
-        if folder.exists() and _open_to_others(folder)
+def _folders(paths: Paths) -> Finding:
+    named = {
+        "config": paths.config,
+        "data": paths.data,
+        "cache": paths.cache,
+        "logs": paths.logs,
+        "runtime": paths.runtime,
+    }
+    locked = [
+        n for n, folder in named.items() if not os.access(_nearest(folder), os.W_OK | os.X_OK)
     ]
+    if locked:
+        text = f"homeai cannot write: {', '.join(locked)}"
+        return Finding("folders", "fail", text, "Give yourself the right to write there.")
+    if sys.platform == "win32":
+        return Finding("folders", "ok", "folders are protected by the user account")
+    loose = [n for n, folder in named.items() if folder.is_dir() and _open_to_others(folder)]
     if loose:
-        return Finding("privacy", "warn", f"others can read: {', '.join(loose)}", "chmod 700 them")
-    return Finding("privacy", "ok", "only you can read homeai's folders")
+        where = " ".join(f"'{named[name]}'" for name in loose)
+        return Finding(
+            "folders", "warn", f"others can look into: {', '.join(loose)}", f"chmod 700 {where}"
+        )
+    return Finding("folders", "ok", "only you can read homeai's folders")
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the first of its parents that exists."""
+    return next(part for part in (folder, *folder.parents) if part.exists())
 
 
 def _open_to_others(folder: Path) -> bool:

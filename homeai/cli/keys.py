@@ -7,7 +7,8 @@ import json
 import click
 
 from homeai.cli.context import fail, paths
-from homeai.settings.keys import KeyFileError, KeyRing
+from homeai.cli.main import EXIT_USAGE
+from homeai.settings.keys import KeyFileError, KeyNameError, KeyRing
 
 
 @click.group()
@@ -43,8 +44,12 @@ def create(name: str) -> None:
     """Make a key; its secret is shown now and never again."""
     try:
         secret = _ring().create(name)
+    except KeyNameError as error:
+        fail(str(error), EXIT_USAGE)
     except KeyFileError as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"the key file cannot be written: {error.strerror}")
     click.echo(secret)
     click.echo(
         "Keep it now: it is shown once. Clients send it as `Authorization: Bearer …`.", err=True
@@ -60,4 +65,6 @@ def revoke(name: str) -> None:
             fail(f"there is no key named {name!r}; `homeai keys list` shows all")
     except KeyFileError as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"the key file cannot be written: {error.strerror}")
     click.echo(f"The key {name} is revoked.")

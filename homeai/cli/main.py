@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 import click
 
 from homeai import __version__
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE = 0, 1, 2, 4
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DOES_NOT_FIT, EXIT_UNREACHABLE = 0, 1, 2, 3, 4
 
 _COMMANDS = {
     "chat": ("homeai.cli.chat:chat", "Ask in the terminal."),
@@ -57,13 +58,27 @@ def cli(ctx: click.Context, *, verbose: bool, hidden: bool) -> None:
 
 
 def main() -> None:
-    """Entry point. Texts are UTF-8 whatever the locale says."""
+    """Entry point. Texts are UTF-8 whatever the locale says, files are the owner's alone."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="replace")
+    os.umask(0o077)
     if sys.argv[1:2] == ["worker"]:  # how a packaged core starts its workers
         from homeai.worker.main import main as work
 
         sys.exit(work())
-    cli(prog_name="homeai")
+    try:
+        cli(prog_name="homeai")
+    except Exception as error:
+        if {"-v", "--verbose"} & set(sys.argv[1:]):
+            raise
+        click.echo(f"homeai: {_sentence(error)}", err=True)
+        sys.exit(EXIT_FAILED)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}"
+    return f"a fault of homeai ({type(error).__name__}); `homeai --verbose …` shows where"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import click
 
-from homeai.cli.context import EXIT_USAGE, fail, paths, read_settings
+from homeai.cli.context import fail, note, paths, read_settings
+from homeai.cli.main import EXIT_USAGE
 from homeai.settings import store
 from homeai.settings.schema import KEYS, Settings
 
@@ -57,9 +59,11 @@ def list_settings(*, as_json: bool) -> None:
 
 @settings.command()
 @click.argument("key")
-def get(key: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable.")
+def get(key: str, *, as_json: bool) -> None:
     """The value in force."""
-    click.echo(_shown(_value(read_settings().settings, _checked(key))))
+    value = _value(read_settings().settings, _checked(key))
+    click.echo(json.dumps(value, ensure_ascii=False) if as_json else _shown(value))
 
 
 @settings.command("set")
@@ -68,16 +72,12 @@ def get(key: str) -> None:
 def set_value(key: str, value: str) -> None:
     """Write a value to the settings file."""
     try:
-        store.set_in_file(paths().settings_file, key, value)
+        note(*store.set_in_file(paths().settings_file, key, value))
     except store.SettingsError as error:
         fail(str(error), EXIT_USAGE)
     except OSError as error:
         fail(f"the settings file cannot be written: {error.strerror}")
-    layered = read_settings()
-    source = layered.source(key)
-    if source != "file":
-        click.echo(f"note: a value from the {source} is in force instead", err=True)
-    click.echo(f"{key} = {_shown(_value(layered.settings, key))}")
+    _tell(key, store.check(key, value), "file")
 
 
 @settings.command()
@@ -85,10 +85,24 @@ def set_value(key: str, value: str) -> None:
 def reset(key: str) -> None:
     """Go back to the default."""
     try:
-        store.reset_in_file(paths().settings_file, _checked(key))
+        note(*store.reset_in_file(paths().settings_file, _checked(key)))
+    except store.SettingsError as error:
+        fail(str(error), EXIT_USAGE)
     except OSError as error:
         fail(f"the settings file cannot be written: {error.strerror}")
-    click.echo(f"{key} = {_shown(_value(read_settings().settings, key))}")
+    _tell(key, _value(Settings(), key), "default")
+
+
+def _tell(key: str, value: object, wanted: str) -> None:
+    """Confirm a change, and say what keeps it from taking effect."""
+    click.echo(f"{key} = {_shown(value)}")
+    try:
+        source = store.load(paths().settings_file, os.environ).source(key)
+    except store.SettingsError as error:
+        note(str(error))  # about another value; this one is written
+    else:
+        if source != wanted:
+            note(f"a value from the {source} is in force instead")
 
 
 @settings.command()

@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
-from homeai.cli.context import EXIT_UNREACHABLE, fail, paths
-from homeai.cli.core import CoreRefused, CoreUnreachable, running
+from homeai.cli.client import CoreRefused, CoreUnreachable
+from homeai.cli.context import fail, paths
+from homeai.cli.core import running
+from homeai.cli.main import EXIT_UNREACHABLE
 
 _MIB = 2**20
 
@@ -34,6 +36,11 @@ def status(*, as_json: bool) -> None:
 
 
 def _show(snapshot: dict[str, Any]) -> None:
+    degraded = snapshot["degraded"]
+    if degraded:
+        click.echo(
+            f"degraded: {degraded['reason']}, on {degraded['device']} since {degraded['since']}"
+        )
     model, queue, ram = snapshot["model"], snapshot["queue"], snapshot["ram"]
     if model:
         click.echo(f"model: {model['name']}, {model['context_tokens']} tokens of context")
@@ -46,5 +53,13 @@ def _show(snapshot: dict[str, Any]) -> None:
         if worker["last_failure"]:
             click.echo(f"  last failure: {worker['last_failure']} ({worker['restarts']} restarts)")
     click.echo(f"requests: {queue['running']} running, {queue['waiting']} waiting")
+    for device in snapshot["devices"]:
+        free, total = device["free_bytes"], device["total_bytes"]
+        known = free is not None and total is not None
+        click.echo(f"{device['name']}: " + (_of(free, total) if known else "memory unknown"))
     if ram["available_bytes"] is not None:
         click.echo(f"RAM: {ram['available_bytes'] / _MIB:.0f} MiB available")
+
+
+def _of(free: int, total: int) -> str:
+    return f"{free / _MIB:.0f} of {total / _MIB:.0f} MiB free"

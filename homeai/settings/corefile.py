@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from homeai.settings.files import write_private
+from homeai.settings.files import is_held, write_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,32 @@ def read(path: Path) -> CoreFile | None:
     """Return the running core, or None: no file, a broken one, or its process is gone."""
     try:
         core = CoreFile(**json.loads(path.read_bytes()))
+        _require_types(core)
         process = psutil.Process(core.pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
         same = abs(process.create_time() - core.started_at) < 1
-        return core if same and process.status() != psutil.STATUS_ZOMBIE else None
-    except (OSError, ValueError, TypeError, psutil.Error):
+    except (OSError, ValueError, TypeError, RecursionError, psutil.Error):
         return None
+    # Start times are counted from the wall clock. When that was set after the core started (a home
+    # PC gets its time from the network a while after it booted), they differ though it is the same
+    # process; then the lock, which the system frees with its owner, tells.
+    return core if same or is_held(lock_file(path)) else None
 
 
 def remove(path: Path, pid: int) -> None:
     """Withdraw the announcement if it is still that of `pid`."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
         if json.loads(path.read_bytes()).get("pid") == pid:
             path.unlink()
+
+
+def lock_file(path: Path) -> Path:
+    """The lock that a core holds while it runs, beside its announcement."""
+    return path.with_name("core.lock")
+
+
+def _require_types(core: CoreFile) -> None:
+    texts = (core.url, core.token, core.version)
+    if not all(isinstance(text, str) for text in texts) or type(core.pid) is not int:
+        raise TypeError("core.json")

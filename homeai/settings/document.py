@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from homeai.settings.schema import SECTIONS
 
 
@@ -31,20 +33,23 @@ def markdown() -> str:
 def _default(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "empty"
     return str(value) if value != "" else "empty"
 
 
-def _allowed(schema: dict[str, object]) -> str:
-    if "enum" in schema and isinstance(schema["enum"], list):
+def _allowed(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
         return " · ".join(map(str, schema["enum"]))
     if schema.get("type") == "boolean":
         return "yes · no"
     if "anyOf" in schema:
-        return "auto · a whole number"
+        count = next(choice for choice in schema["anyOf"] if "minimum" in choice)
+        return f"auto · {count['minimum']} … {count['maximum']}"
     low = schema.get("minimum", schema.get("exclusiveMinimum"))
     if low is not None:
         above = "> " if "exclusiveMinimum" in schema else ""
-        return f"{above}{low} … {schema.get('maximum', '')}"
+        return f"{above}{low} … {schema['maximum']}"
     return "list, comma-separated" if schema.get("type") == "array" else "text"

@@ -16,11 +16,14 @@ from homeai.settings.paths import private_folder
 def write_private(path: Path, data: bytes) -> None:
     """Replace `path` by a file only its owner can read; readers see the old or the new one, whole.
 
+    A link stays a link: the file that it leads to is replaced.
+
     Raises:
         OSError: The folder cannot be written; the old file is unharmed.
     """
+    path = path.resolve()
     folder = private_folder(path.parent)
-    descriptor, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.")
+    descriptor, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=".new")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -56,6 +59,17 @@ def hold(path: Path) -> BinaryIO | None:
         file.close()
         return None
     return file
+
+
+def is_held(path: Path) -> bool:
+    """Whether some process holds the lock file `path`; asks without making it."""
+    if not path.is_file():
+        return False
+    file = hold(path)
+    if file is None:
+        return True
+    file.close()
+    return False
 
 
 if sys.platform == "win32":

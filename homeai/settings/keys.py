@@ -7,6 +7,7 @@ import hmac
 import json
 import re
 import secrets
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,12 +15,18 @@ from pathlib import Path
 from homeai.settings.files import locked, write_private
 
 PREFIX = "hai_"
-_NAME = re.compile(r"\w[\w .-]{0,63}")
+_NAME = re.compile(r"[^\W_][\w .-]{0,63}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_UNREADABLE = "the key file cannot be read; no key is accepted"
 _RESERVED = re.compile(r"desktop|local.*", re.IGNORECASE)
 
 
 class KeyFileError(Exception):
-    """A key's name cannot be used, or the key file cannot be read."""
+    """The key file cannot be read; nobody is let in."""
+
+
+class KeyNameError(KeyFileError):
+    """A key's name cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,8 @@ class KeyRing:
         except FileNotFoundError:
             self._stamp, self._keys = None, ()
             return ()
+        except OSError as error:
+            raise KeyFileError(_UNREADABLE) from error
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         if stamp != self._stamp:
             self._keys = self._read()
@@ -68,24 +77,26 @@ class KeyRing:
 
     def _read(self) -> tuple[ApiKey, ...]:
         try:
-            entries = json.loads(self._file.read_bytes())
-            return tuple(ApiKey(e["name"], e["sha256"], e["created"]) for e in entries)
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise KeyFileError("the key file cannot be read; no key is accepted") from error
+            return _keys(json.loads(self._file.read_bytes()))
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            raise KeyFileError(_UNREADABLE) from error
 
     def create(self, name: str) -> str:
         """Make a key and return its secret, which is not kept.
 
         Raises:
-            KeyFileError: The name is taken, reserved or malformed.
+            KeyNameError: The name is taken, reserved or malformed.
+            KeyFileError: The key file is broken; it is left as it is.
+            OSError: The file cannot be written.
         """
-        name = name.strip()
+        name = _normal(name)
         if not _NAME.fullmatch(name):
-            raise KeyFileError(
-                f"{name!r} cannot be a key's name; allowed are 1 to 64 letters, digits, . - _ and spaces"
+            raise KeyNameError(
+                f"{name[:80]!r} cannot be a key's name; allowed are 1 to 64 letters, digits, spaces "
+                "and . - _ with a letter or digit first"
             )
         if _RESERVED.fullmatch(name):
-            raise KeyFileError(f"{name!r} is a name homeai uses itself; choose another")
+            raise KeyNameError(f"{name!r} is a name homeai uses itself; choose another")
         secret = PREFIX + secrets.token_urlsafe(32)
         key = ApiKey(
             name, _digest(secret.encode()), datetime.now(UTC).isoformat(timespec="seconds")
@@ -93,12 +104,18 @@ class KeyRing:
         with locked(self._file):
             keys = self.list()
             if any(other.name == name for other in keys):
-                raise KeyFileError(f"there is a key named {name!r} already; revoke it first")
+                raise KeyNameError(f"there is a key named {name!r} already; revoke it first")
             self._write((*keys, key))
         return secret
 
     def revoke(self, name: str) -> bool:
-        """Remove a key; False if there is none of that name."""
+        """Remove a key; False if there is none of that name.
+
+        Raises:
+            KeyFileError: The key file is broken; it is left as it is.
+            OSError: The file cannot be written.
+        """
+        name = _normal(name)
         with locked(self._file):
             keys = self.list()
             rest = tuple(key for key in keys if key.name != name)
@@ -129,3 +146,23 @@ class KeyRing:
 
 def _digest(secret: bytes) -> str:
     return hashlib.sha256(secret).hexdigest()
+
+
+def _normal(name: str) -> str:
+    """One spelling for what looks the same: an umlaut may be typed as one character or as two."""
+    return unicodedata.normalize("NFC", name).strip()
+
+
+def _keys(entries: object) -> tuple[ApiKey, ...]:
+    if not isinstance(entries, list):
+        raise TypeError(type(entries))
+    return tuple(_key(entry) for entry in entries)
+
+
+def _key(entry: dict[str, object]) -> ApiKey:
+    name, sha256, created = entry["name"], entry["sha256"], entry["created"]
+    if not (isinstance(name, str) and isinstance(sha256, str) and isinstance(created, str)):
+        raise TypeError(type(entry))
+    if not _DIGEST.fullmatch(sha256):
+        raise ValueError(name)
+    return ApiKey(name, sha256, created)

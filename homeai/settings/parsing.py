@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b)?\s*", re.IGNORECASE)
-_MIB_PER_UNIT = {"": 1.0, "k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
+_MIB_PER_UNIT = {
+    "": Fraction(1),
+    "k": Fraction(1, 1024),
+    "m": Fraction(1),
+    "g": Fraction(1024),
+    "t": Fraction(1024**2),
+}
 _YES, _NO = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 
 
@@ -21,8 +28,8 @@ def parse_mib(value: object) -> object:
     match = _SIZE.fullmatch(value)
     if match is None:
         raise ValueError("a size such as 512, 512M or 8G")
-    mib = float(match[1]) * _MIB_PER_UNIT[match[2].lower()]
-    if mib != int(mib):
+    mib = Fraction(match[1]) * _MIB_PER_UNIT[match[2].lower()]
+    if mib.denominator != 1:
         raise ValueError("a whole number of MiB")
     return int(mib)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from platformdirs.api import PlatformDirsABC
 
 HOME_VARIABLE = "HOMEAI_HOME"
 _APP = "homeai"
@@ -42,7 +46,7 @@ class Paths:
             dirs.user_data_path,
             dirs.user_cache_path,
             dirs.user_log_path,
-            dirs.user_runtime_path,
+            _runtime_folder(environment, dirs),
         )
 
     @property
@@ -67,8 +71,34 @@ class Paths:
 
 
 def private_folder(folder: Path) -> Path:
-    """Make a folder only its owner can read, if it is missing; returns it."""
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+    """Make a folder only its owner can read, if it is missing; returns it.
+
+    Missing parents are made private as well, as the XDG base directory specification asks.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    for missing in reversed([part for part in (folder, *folder.parents) if not part.is_dir()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
     return folder
+
+
+def _runtime_folder(environment: Mapping[str, str], dirs: PlatformDirsABC) -> Path:
+    if sys.platform in {"win32", "darwin"}:
+        return dirs.user_runtime_path
+    given = environment.get("XDG_RUNTIME_DIR", "")
+    if given.startswith("/") and _is_mine_alone(Path(given)):
+        return Path(given) / _APP
+    # Root shells, cron and containers have none. A folder in /tmp could be another user's trap for
+    # the token, so the user's own state folder serves.
+    return dirs.user_state_path / "run"
+
+
+def _is_mine_alone(folder: Path) -> bool:
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return (
+        stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+    )

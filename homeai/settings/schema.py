@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
-
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel
 
 from homeai.settings.care import Fallback, Privacy, Recovery, Ui
 from homeai.settings.field import Section
+from homeai.settings.hosts import is_loopback
 from homeai.settings.serving import Engine, Gpu, Limits, Memory, Model, Server
 
-_HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?:\.(?!-)[A-Za-z0-9-]{1,63})*\.?")
+__all__ = ["KEYS", "SECTIONS", "Settings", "is_loopback"]
 
 
 class Settings(Section):
@@ -27,29 +25,6 @@ class Settings(Section):
     recovery: Recovery = Recovery()
     privacy: Privacy = Privacy()
     ui: Ui = Ui()
-
-    @model_validator(mode="after")
-    def _check_host(self) -> Settings:
-        host = self.server.host
-        if not is_loopback(host) and not _is_address(host) and not _HOST_NAME.fullmatch(host):
-            msg = f"server.host: {host!r} is no IP address and no host name"
-            raise ValueError(msg)
-        return self
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` means this computer only."""
-    if host.lower().rstrip(".") == "localhost":
-        return True
-    return _is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
 SECTIONS: dict[str, type[BaseModel]] = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from homeai.settings.field import AutoOrCount, Section, setting
+from homeai.settings.hosts import parse_host
 from homeai.settings.parsing import Mib, Switch, Texts
 from homeai.settings.text import QT_TRANSLATE_NOOP
 
@@ -14,7 +15,7 @@ from homeai.settings.text import QT_TRANSLATE_NOOP
 class Server(Section):
     """Where and to whom the service answers."""
 
-    host: str = setting(
+    host: Annotated[str, BeforeValidator(parse_host)] = setting(
         "127.0.0.1",
         QT_TRANSLATE_NOOP("Settings", "Address"),
         QT_TRANSLATE_NOOP(

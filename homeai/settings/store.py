@@ -8,15 +8,20 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import tomlkit
 from pydantic import BaseModel, ValidationError
+from tomlkit.exceptions import TOMLKitError
 
 from homeai.settings.files import locked, write_private
 from homeai.settings.schema import KEYS, SECTIONS, Settings
 
 ENVIRONMENT_PREFIX = "HOMEAI_"
 _SEPARATOR = "__"
+_LONGEST_SHOWN = 200
+_BROKEN = (ValueError, RecursionError)
+"""What reading TOML raises: bad syntax, another encoding, endless nesting."""
 
 
 class SettingsError(Exception):
@@ -26,11 +31,23 @@ class SettingsError(Exception):
         key: `section.name`.
         given: What was given.
         allowed: What is allowed, in words.
+        source: `file`, `environment` or `flag`; empty where it is plain.
     """
 
-    def __init__(self, key: str, given: object, allowed: str) -> None:
-        super().__init__(f"{key}: {given!r} cannot be used; allowed is {allowed}")
-        self.key, self.given, self.allowed = key, given, allowed
+    def __init__(self, key: str, given: object, allowed: str, source: str = "") -> None:
+        origin = f" (from the {source})" if source else ""
+        super().__init__(f"{key}{origin}: {_short(given)} cannot be used; allowed is {allowed}")
+        self.key, self.given, self.allowed, self.source = key, given, allowed, source
+
+
+class UnknownSetting(SettingsError):
+    """A name that no setting has; the message offers the nearest one."""
+
+    def __init__(self, key: str) -> None:
+        near = difflib.get_close_matches(key, KEYS, 1)
+        hint = f"did you mean {near[0]}?" if near else "`homeai settings list` shows all"
+        super().__init__(key, key, "a setting's name")
+        self.args = (f"there is no setting {_short(key)}; {hint}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +91,12 @@ def load(file: Path, environment: Mapping[str, str], flags: Sequence[str] = ()) 
     for source, layer in layers:
         for key, value in layer.items():
             section, name = key.split(".", 1)
-            values[section][name] = check(key, value)
+            try:
+                values[section][name] = check(key, value)
+            except SettingsError as error:
+                raise SettingsError(key, error.given, error.allowed, source) from None
             sources[key] = source
-    try:
-        settings = Settings.model_validate(values)
-    except ValidationError as error:
-        raise _cross_field(error) from None
-    return Layered(settings, sources, tuple(problems))
+    return Layered(Settings.model_validate(values), sources, tuple(problems))
 
 
 def check(key: str, value: object) -> object:
@@ -98,76 +114,126 @@ def check(key: str, value: object) -> object:
     return getattr(parsed, name)
 
 
+def variable_of(key: str) -> str:
+    """Return the name of the environment variable that sets `key`."""
+    return ENVIRONMENT_PREFIX + key.replace(".", _SEPARATOR).upper()
+
+
 def require_key(key: str) -> None:
-    """Raise SettingsError, with the nearest name, if there is no such setting."""
+    """Raise UnknownSetting, which names the nearest one, if there is no such setting."""
     if key not in KEYS:
-        near = difflib.get_close_matches(key, KEYS, 1)
-        raise SettingsError(
-            key, "", f"a setting's name; did you mean {near[0]}?" if near else "a setting's name"
-        )
+        raise UnknownSetting(key)
 
 
-def set_in_file(file: Path, key: str, text: object) -> None:
+def set_in_file(file: Path, key: str, text: object) -> tuple[str, ...]:
     """Write one value; comments and unknown keys of the file stay.
+
+    Returns:
+        Sentences about what was set aside, as in `Layered.problems`.
 
     Raises:
         SettingsError: The value or the key cannot be used; the file is unharmed.
+        OSError: The file cannot be read or written; it is unharmed.
     """
     value = check(key, text)
+    plain = list(value) if isinstance(value, tuple) else value
     section, name = key.split(".", 1)
+    problems: list[str] = []
     with locked(file):
-        document = _document(file)
-        table = document.get(section)
+        document = _document(file, problems)
+        table = document.setdefault(section, tomlkit.table())
         if not isinstance(table, dict):
-            table = document[section] = tomlkit.table()
-        table[name] = list(value) if isinstance(value, tuple) else value
-        write_private(file, tomlkit.dumps(document).encode())
+            raise SettingsError(
+                key, text, f"a table [{section}] in the file, where another value has that name"
+            )
+        table[name] = plain
+        _write(file, document, key, plain)
+    return tuple(problems)
 
 
-def reset_in_file(file: Path, key: str) -> None:
-    """Remove one value from the file, so that its default counts again."""
+def reset_in_file(file: Path, key: str) -> tuple[str, ...]:
+    """Remove one value from the file, so that its default counts again.
+
+    Returns:
+        Sentences about what was set aside.
+
+    Raises:
+        SettingsError: There is no such key.
+        OSError: The file cannot be read or written; it is unharmed.
+    """
     require_key(key)
     section, name = key.split(".", 1)
+    problems: list[str] = []
     with locked(file):
-        document = _document(file)
+        document = _document(file, problems)
         table = document.get(section)
         if isinstance(table, dict) and name in table:
             del table[name]
-            write_private(file, tomlkit.dumps(document).encode())
+            _write(file, document, key, None)
+    return tuple(problems)
 
 
-def _document(file: Path) -> tomlkit.TOMLDocument:
-    problems: list[str] = []
-    _from_file(file, problems)  # sets a broken file aside
+def _document(file: Path, problems: list[str]) -> tomlkit.TOMLDocument:
+    _parse_or_set_aside(file, problems)
     text = file.read_bytes().decode("utf-8-sig") if file.exists() else ""
-    return tomlkit.parse(text)
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:  # stricter than tomllib in rare corners
+        raise SettingsError(file.name, str(error), "a file that can be edited by program") from None
+
+
+def _write(file: Path, document: tomlkit.TOMLDocument, key: str, value: object) -> None:
+    text = tomlkit.dumps(document)
+    section, name = key.split(".", 1)
+    # The style-keeping writer is the one part that could spoil the file, so its work is read back.
+    if tomllib.loads(text).get(section, {}).get(name) != value:
+        raise SettingsError(
+            key, value, "set by hand only: the file's layout is beyond homeai's editor"
+        )
+    write_private(file, text.encode())
 
 
 def _from_file(file: Path, problems: list[str]) -> dict[str, object]:
-    if not file.exists():
-        return {}
     try:
-        parsed = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        kept = _set_aside(file)
-        problems.append(f"settings.toml could not be read ({error}); it was kept as {kept.name}")
+        try:
+            parsed = _parse(file)
+        except _BROKEN:
+            with locked(file):  # another process may have repaired it, or set it aside, meanwhile
+                parsed = _parse_or_set_aside(file, problems)
+    except OSError as error:
+        problems.append(f"{file.name} could not be read ({error.strerror}); defaults are used")
         return {}
-    return {
-        f"{section}.{name}": value
-        for section, table in parsed.items()
-        if section in SECTIONS and isinstance(table, dict)
-        for name, value in table.items()
-        if name in SECTIONS[section].model_fields  # unknown keys survive, unread
-    }
+    values: dict[str, object] = {}
+    for section, table in parsed.items():
+        if section not in SECTIONS:
+            continue  # unknown tables and keys survive, unread
+        if not isinstance(table, dict):
+            problems.append(f"{file.name}: {section} is not a table; it is ignored")
+            continue
+        known = SECTIONS[section].model_fields
+        values |= {f"{section}.{name}": value for name, value in table.items() if name in known}
+    return values
 
 
-def _set_aside(file: Path) -> Path:
-    for number in itertools.count(1):
-        target = file.with_name(f"{file.name}.broken-{number}")
-        if not target.exists():
-            file.replace(target)
-            return target
-    raise AssertionError  # pragma: no cover -- count() never ends
+def _parse(file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        return {}
+
+
+def _parse_or_set_aside(file: Path, problems: list[str]) -> dict[str, object]:
+    try:
+        return _parse(file)
+    except _BROKEN as error:
+        numbered = (file.with_name(f"{file.name}.broken-{n}") for n in itertools.count(1))
+        kept = next(target for target in numbered if not target.exists())
+        file.replace(kept)
+        problems.append(
+            f"{file.name} could not be read ({_short(error)}); it was kept as {kept.name}, "
+            "and defaults are used"
+        )
+        return {}
 
 
 def _from_environment(environment: Mapping[str, str], problems: list[str]) -> dict[str, object]:
@@ -180,7 +246,7 @@ def _from_environment(environment: Mapping[str, str], problems: list[str]) -> di
             values[key] = value
         else:
             near = difflib.get_close_matches(key, KEYS, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = f"; did you mean {variable_of(near[0])}?" if near else ""
             problems.append(f"the variable {variable} names no setting{hint}")
     return values
 
@@ -190,7 +256,7 @@ def _from_flags(flags: Sequence[str]) -> dict[str, object]:
     for flag in flags:
         key, equals, value = flag.partition("=")
         if not equals:
-            raise SettingsError(key, flag, "section.key=value")
+            raise SettingsError("--set", flag, "section.key=value")
         require_key(key.strip())
         values[key.strip()] = value.strip()
     return values
@@ -198,20 +264,28 @@ def _from_flags(flags: Sequence[str]) -> dict[str, object]:
 
 def _allowed(section: type[BaseModel], name: str, error: ValidationError) -> str:
     schema = section.model_json_schema()["properties"][name]
-    unit = f" {schema['unit']}" if schema.get("unit") else ""
     if "enum" in schema:
         return ", ".join(map(str, schema["enum"]))
     if "anyOf" in schema:
-        return "auto or a whole number from 0"
-    low = schema.get("minimum", schema.get("exclusiveMinimum"))
-    high = schema.get("maximum")
-    if low is not None and high is not None:
-        more_than = "more than " if "exclusiveMinimum" in schema else ""
-        return f"{more_than}{low} to {high}{unit}"
-    return error.errors()[0]["msg"].removeprefix("Value error, ").lower()
+        count = next(choice for choice in schema["anyOf"] if "minimum" in choice)
+        return f"auto or a whole number from {count['minimum']} to {count['maximum']}"
+    kind = {"integer": "a whole number", "number": "a number"}.get(schema.get("type"))
+    if kind is not None:
+        return f"{kind} {_range(schema)}"
+    if schema.get("type") == "array":
+        return "a list of texts without control characters"
+    message = error.errors()[0]["msg"]
+    return message.removeprefix("Value error, ")
 
 
-def _cross_field(error: ValidationError) -> SettingsError:
-    message = error.errors()[0]["msg"].removeprefix("Value error, ")
-    key, _, reason = message.partition(": ")
-    return SettingsError(key, "", reason or message)
+def _range(schema: Mapping[str, Any]) -> str:
+    unit = f" {schema['unit']}" if schema["unit"] else ""
+    example = " (8G is understood)" if schema["unit"] == "MiB" else ""
+    low = schema.get("minimum")
+    start = f"more than {schema['exclusiveMinimum']}" if low is None else f"from {low}"
+    return f"{start} to {schema['maximum']}{unit}{example}"
+
+
+def _short(value: object) -> str:
+    text = str(value) if isinstance(value, Exception) else repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
