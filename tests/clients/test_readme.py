@@ -49,7 +49,7 @@ def test_the_curl_example_gets_an_answer(address, needs_program):
     assert "Paris" in json.loads(done.stdout)["choices"][0]["message"]["content"]
 
 
-def test_the_lines_of_python_stream_an_answer(address):
+def test_the_lines_of_python_get_an_answer(address):
     code = example("from openai").replace(ADDRESS, address)
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
