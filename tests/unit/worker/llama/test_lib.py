@@ -5,7 +5,7 @@ llama.cpp's structs and argument lists change between releases; a silent change 
 
 import importlib.metadata
 
-import llama_cpp.llama_cpp as c
+import llama_cpp.llama_cpp as c  # noqa: TID253
 import pytest
 
 from homeai.worker.llama import lib
