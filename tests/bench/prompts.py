@@ -92,5 +92,5 @@ def text_of(vocabulary: Vocabulary, tokens: int, seed: str) -> str:
     Two seeds differ from the first word on with great probability, so no prefix cache can help.
     """
     # reproducible on purpose, nothing secret
-    chosen = random.Random(seed).choices(vocabulary.words, k=tokens - vocabulary.start_tokens)  # noqa: S311
+    chosen = random.Random(seed).choices(vocabulary.words, k=tokens - vocabulary.start_tokens)
     return "".join(f" {word}" for word in chosen)
