@@ -12,7 +12,7 @@ from homeai.structured.conflicts import Conflicts, ranges_of
 from homeai.structured.gbnf_reader import grammar_error
 from homeai.structured.grammar import Grammar
 from homeai.structured.limits import Limits
-from homeai.structured.matcher import Matcher
+from homeai.structured.matcher import Matcher, WorkExhausted
 
 _TOKEN_CHARS = 16
 """Few tokens of any vocabulary are longer, except runs of one character."""
@@ -41,25 +41,31 @@ def check(grammar: Grammar, text: str, limits: Limits) -> None:
     Raises:
         InvalidSchema: Found, or the search had to be given up.
     """
-    matcher = Matcher(grammar)
+    matcher = Matcher(grammar, limits.probe_work)
+    try:
+        _check_all(grammar, text, matcher)
+    except WorkExhausted:
+        raise grammar_error(text, 0, _GIVEN_UP + _ADVICE) from None
+
+
+def _check_all(grammar: Grammar, text: str, matcher: Matcher) -> None:
     probed: list[frozenset[int]] = []
     for index, stacks in Conflicts(grammar, matcher).forks():
         tops = frozenset(stacks)
+        matcher.spend(1 + len(probed))
         if any(tops <= other for other in probed):
             continue
         probed.append(tops)
         rule = grammar.rules[index]
-        if problem := _paths(matcher, stacks, limits) or _readings(matcher, stacks, limits):
+        if problem := _paths(matcher, stacks) or _readings(matcher, stacks):
             raise grammar_error(text, rule.position, problem + _ADVICE, rule.name)
 
 
-def _paths(matcher: Matcher, stacks: list[int], limits: Limits) -> str | None:
+def _paths(matcher: Matcher, stacks: list[int]) -> str | None:
     """Count the ways through one token: any short text, or a long run of one character."""
     ways = run = dict.fromkeys(stacks, 1)
     run_char = _worst_char(matcher, ways, ahead=True, noise=0)
     for step in range(_RUN_CHARS):
-        if matcher.work > limits.probe_work:
-            return _GIVEN_UP
         if run_char is not None:
             run = _step(matcher, run, run_char)
             if sum(run.values()) > _MAX_RUN_PATHS:
@@ -76,13 +82,11 @@ def _paths(matcher: Matcher, stacks: list[int], limits: Limits) -> str | None:
     return None
 
 
-def _readings(matcher: Matcher, stacks: list[int], limits: Limits) -> str | None:
+def _readings(matcher: Matcher, stacks: list[int]) -> str | None:
     """Count how many readings of a longer text stay alive at once."""
     ways = dict.fromkeys(stacks, 1)
     noise = 1
     for _ in range(_TEXT_CHARS):
-        if matcher.work > limits.probe_work:
-            return _GIVEN_UP
         # Among equals a changing choice is made; the same one each time would get stuck in blanks.
         noise = (noise * 1_103_515_245 + 12_345) % 2**31
         char = _worst_char(matcher, ways, ahead=False, noise=noise >> 8)
@@ -99,10 +103,11 @@ def _readings(matcher: Matcher, stacks: list[int], limits: Limits) -> str | None
 
 def _step(matcher: Matcher, ways: dict[int, int], char: int) -> dict[int, int]:
     following: dict[int, int] = {}
+    matcher.spend(len(ways))
     for stack, count in ways.items():
         if any(low <= char <= high for low, high in ranges_of(matcher, stack)):
             for after in matcher.after(stack):
-                matcher.work += 1
+                matcher.spend(1)
                 following[after] = following.get(after, 0) + count
     return following
 
@@ -115,7 +120,7 @@ def _worst_char(matcher: Matcher, ways: dict[int, int], *, ahead: bool, noise: i
     events: list[tuple[int, int, int]] = []
     for stack, count in ways.items():
         ranges = ranges_of(matcher, stack)
-        matcher.work += len(ranges)
+        matcher.spend(len(ranges))
         if ranges:
             weight = count * len(matcher.after(stack)) if ahead else count
             # Bounds are inclusive, so ends sort after starts at the same character.

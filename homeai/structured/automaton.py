@@ -67,10 +67,8 @@ class Automaton:
 
 def too_large() -> InvalidSchema:
     """Return the error for a language that needs too many states."""
-    return InvalidSchema(
-        f"the pattern, format, range and length together need more than {_MAX_DFA_STATES} states; "
-        "make them simpler or shorter"
-    )
+    needed = f"pattern, format, range and length need more than {_MAX_DFA_STATES} states together"
+    return InvalidSchema(f"{needed}; make them simpler or shorter")
 
 
 @dataclass(slots=True)
@@ -298,7 +296,5 @@ def _trimmed(edges: list[dict[int, Ranges]], accepting: list[bool]) -> Automaton
     if 0 not in alive:
         return Automaton([], [])
     kept = {state: number for number, state in enumerate(sorted(alive))}
-    return Automaton(
-        [{kept[t]: r for t, r in edges[state].items() if t in alive} for state in kept],
-        [accepting[state] for state in kept],
-    )
+    left = [{kept[t]: r for t, r in edges[state].items() if t in alive} for state in kept]
+    return Automaton(left, [accepting[state] for state in kept])

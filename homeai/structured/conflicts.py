@@ -7,7 +7,7 @@ alike. A grammar without such places is read in one way only, whatever the text.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from homeai.structured.analysis import nullable
 from homeai.structured.grammar import Alternative, Chars, Grammar, Ref, normal_ranges
@@ -36,9 +36,10 @@ class Conflicts:
 
     def forks(self) -> list[Fork]:
         """Return all forks, those with most stacks first."""
-        starts = [(self._root, self._matcher.start(self._root)), *self._places()]
+        starts = chain([(self._root, self._matcher.start(self._root))], self._places())
         forks = []
         for rule, stacks in starts:
+            self._matcher.spend(1 + len(stacks))
             if len(stacks) > 1 and (alike := self._alike(stacks)):
                 forks.append((rule, alike))
         return sorted(forks, key=lambda fork: -len(fork[1]))
@@ -59,6 +60,7 @@ class Conflicts:
         """Yield the stacks at which `rule` may go on or end, where both ways begin alike."""
         following = self._first_of(self._rules[rest[0]].alternatives[rest[1]][rest[2] :])
         places, more = self._tail(rule)
+        self._matcher.spend(len(following) + len(more))
         if not _overlap(following, more):
             return
         for place in places:
@@ -72,13 +74,15 @@ class Conflicts:
             seen = {rule}
             todo = [rule]
             for current in todo:
-                self._matcher.work += 1
+                self._matcher.spend(1)
                 for choice, alternative in enumerate(self._rules[current].alternatives):
                     for position in self._may_end(alternative):
                         item = alternative[position]
                         if position > 0:
                             places.append((current, choice, position))
-                            ranges.extend(self._first_of(alternative[position:]))
+                            first = self._first_of(alternative[position:])
+                            self._matcher.spend(1 + len(first))
+                            ranges.extend(first)
                         if isinstance(item, Ref) and item.rule not in seen:
                             seen.add(item.rule)
                             todo.append(item.rule)
@@ -97,10 +101,13 @@ class Conflicts:
         """Return the characters with which `items` may begin."""
         found: list[tuple[int, int]] = []
         for item in items:
+            self._matcher.spend(1)
             if not isinstance(item, Ref):
                 found.extend(item.ranges if isinstance(item, Chars) else ())
                 break
-            found.extend(self._first_of_rule(item.rule))
+            first = self._first_of_rule(item.rule)
+            self._matcher.spend(len(first))
+            found.extend(first)
             if not self._empty[item.rule]:
                 break
         return normal_ranges(found)
@@ -112,12 +119,14 @@ class Conflicts:
                 for stack in self._matcher.start(rule)
                 for bounds in ranges_of(self._matcher, stack)
             ]
+            self._matcher.spend(len(ranges))
             self._first[rule] = normal_ranges(ranges)
         return self._first[rule]
 
     def _alike(self, stacks: tuple[int, ...]) -> list[int]:
         """Return those stacks that can begin with the same character as another one."""
         ranges = sorted((low, high, s) for s in stacks for low, high in ranges_of(self._matcher, s))
+        self._matcher.spend(len(ranges))
         found: dict[int, None] = {}
         furthest = (-1, -1)
         for low, high, stack in ranges:

@@ -22,12 +22,12 @@ from homeai.structured.gbnf import analysed
 from homeai.structured.grammar import Grammar
 from homeai.structured.keywords import refuse
 from homeai.structured.limits import GENERATED
-from homeai.structured.notation import Writer
 from homeai.structured.schema_arrays import write_array
 from homeai.structured.schema_document import Alternative, Place, SchemaDocument
 from homeai.structured.schema_objects import write_object
 from homeai.structured.schema_scalars import write_number, write_string, write_values
 from homeai.structured.values import Facts, generated_types
+from homeai.structured.writer import Writer
 
 _MAX_RULES = 20_000
 _MAX_CHARS = 500_000

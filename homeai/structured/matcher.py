@@ -15,21 +15,37 @@ Place = tuple[int, int, int]
 """Rule, alternative in the rule, item in the alternative."""
 
 
+class WorkExhausted(Exception):
+    """A matcher did as many steps as it was allowed to."""
+
+
 class Matcher:
     """Stacks over one grammar. Rules that begin with themselves are not allowed (`analysis.check`).
 
-    Attributes:
-        work: Steps done so far.
+    Args:
+        grammar: The grammar.
+        max_work: Steps after which every method raises `WorkExhausted`; None = no bound.
     """
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, max_work: int | None = None) -> None:
         self._rules = grammar.rules
         self._ids: dict[tuple[int, Place], int] = {}
         self._stacks: list[tuple[int, Place]] = [(DONE, (0, 0, 0))]
         self._height: list[int] = [0]
         self._open: dict[int, tuple[int, ...]] = {}
         self._after: dict[int, tuple[int, ...]] = {}
-        self.work = 0
+        self._work = 0
+        self._max_work = max_work
+
+    def spend(self, steps: int) -> None:
+        """Count `steps` of work, about 1 µs each.
+
+        Raises:
+            WorkExhausted: There were too many in all.
+        """
+        self._work += steps
+        if self._max_work is not None and self._work > self._max_work:
+            raise WorkExhausted
 
     def start(self, rule: int) -> tuple[int, ...]:
         """Return the stacks at the start of `rule`, with nothing below, each waiting for a terminal."""
@@ -90,7 +106,7 @@ class Matcher:
             if current in seen:
                 continue
             seen.add(current)
-            self.work += 1
+            self.spend(1)
             if current == DONE or not isinstance(item := self.item(current), Ref):
                 result[current] = None
                 continue

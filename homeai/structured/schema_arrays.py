@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from homeai.structured.keywords import refuse
-from homeai.structured.notation import MAX_COUNT
 from homeai.structured.schema_document import Alternative
 from homeai.structured.schema_shapes import ArrayShape, RuleMaker
+from homeai.structured.writer import MAX_COUNT
 
 _MAX_PREFIX = 1000
 

@@ -6,10 +6,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from homeai.structured.automaton import counted
 from homeai.structured.keywords import refuse
-from homeai.structured.notation import MAX_COUNT, Writer, json_chars, json_text, plain_chars
+from homeai.structured.notation import json_chars, json_text, plain_chars
 from homeai.structured.numbers import DECIMAL_DIGITS, INTEGER_DIGITS, decimals, integers
 from homeai.structured.schema_document import Alternative
 from homeai.structured.values import Facts, NumberRange, length_bounds
+from homeai.structured.writer import MAX_COUNT, Writer
 
 
 def write_values(writer: Writer, values: list[object]) -> str:

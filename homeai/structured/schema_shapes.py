@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from homeai.structured.keywords import refuse
-from homeai.structured.notation import Writer
 from homeai.structured.schema_document import Alternative, Place
 from homeai.structured.values import length_bounds
+from homeai.structured.writer import Writer
 
 
 class RuleMaker(Protocol):

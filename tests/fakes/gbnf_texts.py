@@ -128,6 +128,17 @@ def _chain(rules: int) -> str:
     )
 
 
+def _forks(rules: int) -> str:
+    """Each rule may go on where what follows it begins alike: a quadratic number of such places."""
+    lines = [f'r{n} ::= "a" (r{n + 1} | r{n + 1} "b")' for n in range(rules)]
+    return "\n".join(["root ::= r0", *lines, f'r{rules} ::= "z"'])
+
+
+def _open_ends(rules: int) -> str:
+    lines = [f'r{n} ::= "a" r{n + 1}? "a"?' for n in range(rules)]
+    return "\n".join(['root ::= "s" r0', *lines, f'r{rules} ::= "z"'])
+
+
 REFUSED: dict[str, tuple[str, str]] = {
     "empty": ("", "no rule named root"),
     "only a comment": ("# nothing", "no rule named root"),
@@ -180,6 +191,9 @@ REFUSED: dict[str, tuple[str, str]] = {
     "many loops over the same": ("root ::= " + '"x"* ' * 8 + '"y"', "ways"),
     "two readings of every pair": ('root ::= ("a" | "a" "a")* "b"', "ways"),
     "two readings of every character": ('root ::= ("a" | [a-b])* "c"', "ways"),
+    "optional recursion": ('root ::= "a" root{0,3}', "readings"),
+    "many rules that begin alike": (_forks(1500), "begin alike"),
+    "many rules that may go on alike": (_open_ends(1900), "begin alike"),
     "recursion with two readings": ('root ::= "a" root "b" | "a" root "c" | "d"', "readings"),
     "recursion with two readings after a while": (
         'root ::= "{k:" root "}" | "{k:" root ",b}" | "1"', "readings"),
