@@ -14,8 +14,10 @@ from homeai.desktop.conversation_view import ConversationView
 from homeai.desktop.message_view import MessageView
 from homeai.desktop.states import Look, Summary
 from homeai.desktop.words import Words
+from homeai.domain.request import SYSTEM_PROMPT
 
 _SIZE = QSize(760, 640)
+_SYSTEM = {"role": "system", "content": SYSTEM_PROMPT}
 
 
 class ChatWindow(QMainWindow):
@@ -117,7 +119,7 @@ class ChatWindow(QMainWindow):
         name = self._summary.model or self.tr("Answer")
         self._answer = self.conversation.add(name, is_user=False)
         self._first_text_at, self._pieces = None, 0
-        stream = self._stream = self._client.chat(list(self._messages))
+        stream = self._stream = self._client.chat([_SYSTEM, *self._messages])
         stream.text_came.connect(self._on_text)
         stream.waiting.connect(self._on_waiting)
         stream.finished.connect(self._on_finished)

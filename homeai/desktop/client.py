@@ -144,7 +144,8 @@ class ChatStream(QObject):
                     self.text_came.emit(text)
 
     def _on_finished(self) -> None:
-        body = bytes(self._reply.readAll().data())
+        # an aborted reply is closed and must not be read
+        body = bytes(self._reply.readAll().data()) if self._reply.isOpen() else b""
         error = self._reply.errorString()
         if self._stopped:
             self._fail("")

@@ -26,7 +26,8 @@ class SseParser:
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Return the events that `data` completes."""
-        self._buffer += data.replace(b"\r\n", b"\n")
+        # lines may end in CR LF, and a cut may fall between the two
+        self._buffer = (self._buffer + data).replace(b"\r\n", b"\n")
         *blocks, self._buffer = self._buffer.split(b"\n\n")
         return [event for block in blocks for event in _events(block)]
 

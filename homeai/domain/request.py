@@ -10,6 +10,9 @@ from typing import Any
 
 import msgspec
 
+SYSTEM_PROMPT = "You are a helpful assistant."
+"""What homeai's own chats begin with; small models go astray with the one in their template."""
+
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How each next token is drawn. Applied in the order of the fields, after `logit_bias`.
