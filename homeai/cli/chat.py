@@ -13,6 +13,7 @@ from homeai.cli.client import Core, CoreRefused, CoreUnreachable
 from homeai.cli.context import fail, paths
 from homeai.cli.core import running_or_started
 from homeai.cli.main import EXIT_UNREACHABLE, EXIT_USAGE
+from homeai.domain.request import SYSTEM_PROMPT
 
 _INTERRUPTED = 130
 
@@ -105,7 +106,8 @@ def _harmless(text: str) -> str:
 def _answer(
     core: Core, messages: list[dict[str, str]], options: Mapping[str, object]
 ) -> Generator[str]:
-    body: dict[str, object] = {"messages": messages, "stream": True}
+    told = [{"role": "system", "content": SYSTEM_PROMPT}, *messages]
+    body: dict[str, object] = {"messages": told, "stream": True}
     body |= {name: value for name, value in options.items() if value is not None}
     with closing(core.stream("/v1/chat/completions", body)) as events:
         for event in events:
