@@ -12,10 +12,8 @@ import click
 from homeai.cli.client import Core, CoreRefused, CoreUnreachable
 from homeai.cli.context import fail, paths
 from homeai.cli.core import running_or_started
-from homeai.cli.main import EXIT_UNREACHABLE, EXIT_USAGE
+from homeai.cli.exits import EXIT_INTERRUPTED, EXIT_UNREACHABLE, EXIT_USAGE
 from homeai.domain.request import SYSTEM_PROMPT
-
-_INTERRUPTED = 130
 
 
 @click.command()
@@ -41,7 +39,7 @@ def chat(text: str | None, max_tokens: int | None, temperature: float | None) ->
         fail(str(error))
     except KeyboardInterrupt:
         click.echo()
-        sys.exit(_INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)
 
 
 def _is_terminal(stream: object) -> bool:

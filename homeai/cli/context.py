@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from homeai.cli.main import EXIT_FAILED, EXIT_USAGE
+from homeai.cli.exits import EXIT_FAILED, EXIT_USAGE
 from homeai.settings.paths import Paths
 from homeai.settings.store import Layered, SettingsError, load
 

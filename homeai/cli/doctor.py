@@ -12,8 +12,8 @@ import click
 from homeai import logs
 from homeai.cli.context import fail, paths
 from homeai.cli.examination import examine
+from homeai.cli.exits import EXIT_FAILED
 from homeai.cli.finding import Finding
-from homeai.cli.main import EXIT_FAILED
 
 _LOG_TAIL = 200_000
 

@@ -7,7 +7,7 @@ import json
 import click
 
 from homeai.cli.context import fail, paths
-from homeai.cli.main import EXIT_USAGE
+from homeai.cli.exits import EXIT_USAGE
 from homeai.settings.keys import KeyFileError, KeyNameError, KeyRing
 
 

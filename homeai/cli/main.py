@@ -9,8 +9,7 @@ import sys
 import click
 
 from homeai import __version__
-
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DOES_NOT_FIT, EXIT_UNREACHABLE = 0, 1, 2, 3, 4
+from homeai.cli.exits import EXIT_FAILED
 
 _COMMANDS = {
     "chat": ("homeai.cli.chat:chat", "Ask in the terminal."),

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from homeai.cli.context import fail, note, paths, read_settings
-from homeai.cli.main import EXIT_USAGE
+from homeai.cli.exits import EXIT_USAGE
 from homeai.settings import store
 from homeai.settings.schema import KEYS, Settings
 

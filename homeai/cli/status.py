@@ -10,7 +10,7 @@ import click
 from homeai.cli.client import CoreRefused, CoreUnreachable
 from homeai.cli.context import fail, paths
 from homeai.cli.core import running
-from homeai.cli.main import EXIT_UNREACHABLE
+from homeai.cli.exits import EXIT_UNREACHABLE
 
 _MIB = 2**20
 
