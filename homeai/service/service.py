@@ -66,6 +66,7 @@ class Service:
         self.catalogue = Catalogue(paths.models, map(Path, settings.model.folders))
         self._wanted = settings.model.active if model is None else model
         self._model: ModelEntry | None = None
+        self._weights_sha256: str | None = None
         self._problem: HomeAIError | None = None
         self._task: asyncio.Task[None] | None = None
         self._since = picture.now()
@@ -112,6 +113,7 @@ class Service:
                 return ModelNotFound(f"There is no model {name!r}. `homeai models list` shows all.")
             return ModelNotFound("There is no model yet. Add one with `homeai models add FILE`.")
         self._model = entry
+        self._weights_sha256 = self.catalogue.recorded_hash(entry)
         if entry.facts is None:
             reason = entry.problem.message if entry.problem else "It cannot be read."
             return ModelInvalid(f"The model {entry.name} cannot be used. {reason}")
@@ -246,7 +248,7 @@ class Service:
     def _provenance(self) -> dict[str, Any]:
         ready = self._worker.ready
         return {
-            "weights_sha256": self.catalogue.recorded_hash(self._model) if self._model else None,
+            "weights_sha256": self._weights_sha256,
             "kv_type": self._kv_type(),
             "profile": self._settings.engine.profile,
             "engine": ready.fingerprint if ready else None,
