@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -65,7 +66,6 @@ class WorkerClient:
         theirs.close()
         ours.settimeout(60)
         self._socket, self._decoder = ours, FrameDecoder(FromWorker)
-        self._inbox: list = []
         self._ticket = 0
         self.answers: dict[int, Answer] = {}
         self.heartbeats: list[Heartbeat] = []
@@ -88,33 +88,36 @@ class WorkerClient:
                 self._take(message)
 
     def _take(self, message) -> None:
+        if isinstance(message, Ready):
+            self.ready = message
+        elif isinstance(message, LoadFailed):
+            self.load_failed = message
+        elif isinstance(message, Heartbeat):
+            self.heartbeats.append(message)
+        elif isinstance(message, Prepared):
+            self.prepared[message.ticket] = message
+        elif isinstance(message, Step):
+            for piece in message.pieces:
+                self._take_piece(piece)
+        elif not isinstance(message, Hello | Loading):
+            self._take_ticket(message)
+
+    def _take_piece(self, piece) -> None:
+        answer = self.answers.setdefault(piece.ticket, Answer())
+        answer.ids += piece.ids
+        answer.text += piece.text
+        answer.indexes += range(piece.index, piece.index + len(piece.ids))
+        answer.logprobs += piece.logprobs or []
+
+    def _take_ticket(self, message) -> None:
+        answer = self.answers.setdefault(message.ticket, Answer())
         match message:
-            case Ready():
-                self.ready = message
-            case LoadFailed():
-                self.load_failed = message
-            case Heartbeat():
-                self.heartbeats.append(message)
-            case Prepared():
-                self.prepared[message.ticket] = message
-            case Refused():
-                self.prepared[message.ticket] = message
-                self.answers.setdefault(message.ticket, Answer()).refused = message
             case Started():
-                self.answers.setdefault(message.ticket, Answer()).cached = message.cached_tokens
-            case Step():
-                for piece in message.pieces:
-                    answer = self.answers.setdefault(piece.ticket, Answer())
-                    answer.ids += piece.ids
-                    answer.text += piece.text
-                    answer.indexes += range(piece.index, piece.index + len(piece.ids))
-                    answer.logprobs += piece.logprobs or []
+                answer.cached = message.cached_tokens
             case Done():
-                self.answers.setdefault(message.ticket, Answer()).done = message
-            case Hello() | Loading():
-                pass
-            case _:
-                self._inbox.append(message)
+                answer.done = message
+            case Refused():
+                answer.refused = self.prepared[message.ticket] = message
 
     def ticket(self) -> int:
         self._ticket += 1
@@ -168,10 +171,8 @@ class WorkerClient:
         self.send(Cancel(ticket=ticket))
 
     def close(self) -> None:
-        try:
+        with contextlib.suppress(OSError):
             self.send(Stop())
-        except OSError:
-            pass
         self.process.wait(10)
         self.process.stderr.close()
         self._socket.close()
