@@ -1,9 +1,8 @@
 """Which tokens the next decode call computes. Pure.
 
 Every decoding sequence gets its next token in each call, so nobody's stream stalls for longer than one
-chunk. Prompts are computed one after the other, the one with least left first: of several that arrive
-together the first is answered after its own prefill rather than after everyone's. Waiting makes a
-prompt look shorter, so a long one is not starved by a stream of short ones.
+chunk. Prompts go in the order of what is left of them, as many as fit one call. Waiting makes a prompt
+look shorter, so a long one is not starved by a stream of short ones.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CHUNK_TOKENS = 512
-"""Prompt tokens a call computes while nobody streams."""
-CHUNK_TOKENS_BESIDE_STREAMS = 256
-"""The same while others stream: bounds their pause to one smaller chunk."""
+"""Most prompt tokens of one call."""
 LEAST_CHUNK_TOKENS = 32
 CALL_S = 2.0
 """Longest a call should take: bounds how long a cancel waits, also on slow machines."""
+CALL_BESIDE_STREAMS_S = 1.0
+"""The same while others stream: bounds the pause in their answers."""
 AGING_TOKENS = 64
 """A waiting prompt counts as this much shorter for each call it waited."""
 
@@ -37,13 +36,15 @@ class Pending:
     waited: int = 0
 
 
-def chunk_limit(tokens_s: float) -> int:
+def chunk_limit(tokens_s: float, *, beside_streams: bool) -> int:
     """Return how many prompt tokens fit one call at a measured prefill rate.
 
     Args:
-        tokens_s: Prompt tokens per second; 0 = not measured yet.
+        tokens_s: Prompt tokens per second.
+        beside_streams: Whether answers grow in the same call.
     """
-    return int(max(LEAST_CHUNK_TOKENS, min(CHUNK_TOKENS, tokens_s * CALL_S)))
+    seconds = CALL_BESIDE_STREAMS_S if beside_streams else CALL_S
+    return int(max(LEAST_CHUNK_TOKENS, min(CHUNK_TOKENS, tokens_s * seconds)))
 
 
 def prefill_share(
@@ -58,13 +59,17 @@ def prefill_share(
         limit: Most prompt tokens, from `chunk_limit`.
 
     Returns:
-        (key, tokens) in the order in which they enter the batch; further prompts join only if the
-        first ones end inside the chunk.
+        (key, tokens) in the order in which they enter the batch. The first may be a part of its prompt;
+        others join only whole, since several prompts in one call are cheaper than one after the other.
     """
-    most = CHUNK_TOKENS_BESIDE_STREAMS if decoding else CHUNK_TOKENS
-    room = min(most, limit, batch_tokens - decoding)
-    order = sorted(pending, key=lambda item: item.remaining - AGING_TOKENS * item.waited)
-    if not order or room <= 0:
-        return []
-    first = order[0]
-    return [(first.key, min(first.remaining, room))]
+    room = min(limit, batch_tokens - decoding)
+    share: list[tuple[int, int]] = []
+    for item in sorted(pending, key=lambda item: item.remaining - AGING_TOKENS * item.waited):
+        if share and item.remaining > room:
+            break
+        if room <= 0:
+            break
+        size = min(item.remaining, room)
+        share.append((item.key, size))
+        room -= size
+    return share

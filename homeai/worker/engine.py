@@ -147,7 +147,7 @@ class Engine:
             [Pending(g.ticket, g.remaining, g.waited) for g in pending.values()],
             len(decoding),
             context.shape.batch_tokens,
-            chunk_limit(self._prefill_tokens_s),
+            chunk_limit(self._prefill_tokens_s, beside_streams=bool(decoding)),
         )
         outputs = decoding
         for ticket, size in chunks:

@@ -3,16 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homeai.worker.batcher import (
-    CHUNK_TOKENS,
-    CHUNK_TOKENS_BESIDE_STREAMS,
-    Pending,
-    prefill_share,
-)
+from homeai.worker.batcher import CHUNK_TOKENS, Pending, chunk_limit, prefill_share
 
 
 def test_the_shortest_of_several_prompts_goes_first():
-    assert prefill_share([Pending(1, 300), Pending(2, 40)], 0, 512) == [(2, 40)]
+    assert prefill_share([Pending(1, 300), Pending(2, 40)], 0, 512)[0] == (2, 40)
+
+
+def test_prompts_that_fit_whole_share_a_call():
+    assert prefill_share([Pending(1, 300), Pending(2, 40)], 0, 512) == [(2, 40), (1, 300)]
+    assert prefill_share([Pending(1, 500), Pending(2, 40)], 0, 512) == [(2, 40)]
 
 
 def test_equal_prompts_go_in_order_of_arrival():
@@ -23,15 +23,18 @@ def test_a_passed_over_long_prompt_overtakes_in_the_end():
     waited = next(
         n
         for n in range(100)
-        if prefill_share([Pending(1, 900, n), Pending(2, 50)], 1, 512)[0][0] == 1
+        if prefill_share([Pending(1, 900, n), Pending(2, 50)], 1, 512, 256)[0][0] == 1
     )
 
     assert waited < 20
 
 
-def test_streams_are_paused_for_a_small_chunk_only():
-    assert prefill_share([Pending(1, 5000)], 1, 512) == [(1, CHUNK_TOKENS_BESIDE_STREAMS)]
-    assert prefill_share([Pending(1, 5000)], 0, 512) == [(1, CHUNK_TOKENS)]
+def test_a_call_takes_as_much_as_the_machine_computes_in_time():
+    assert chunk_limit(200, beside_streams=False) == 400
+    assert chunk_limit(200, beside_streams=True) == 200
+    assert chunk_limit(1, beside_streams=True) == 32
+    assert chunk_limit(10**6, beside_streams=False) == CHUNK_TOKENS
+    assert prefill_share([Pending(1, 5000)], 1, 512, 200) == [(1, 200)]
 
 
 pending = st.lists(st.builds(Pending, st.integers(0, 9), st.integers(1, 9000), st.integers(0, 50)))
