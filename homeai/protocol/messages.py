@@ -1,14 +1,10 @@
 """Messages between core and worker.
 
 A *ticket* names one attempt of one choice of one request; tickets are never reused while a core runs.
-Token ids travel as little-endian int32 bytes (`ids_to_bytes`), since a prompt can hold many thousands.
+Token ids travel as little-endian int32 bytes (`protocol.tokens`), since a prompt can hold many thousands.
 """
 
 from __future__ import annotations
-
-import sys
-from array import array
-from collections.abc import Iterable
 
 import msgspec
 
@@ -16,23 +12,6 @@ from homeai.domain.request import Prompt, Sampling
 from homeai.domain.stream import TokenLogprob
 
 PROTOCOL_VERSION = 1
-
-
-def ids_to_bytes(ids: Iterable[int]) -> bytes:
-    """Pack token ids as little-endian int32."""
-    packed = array("i", ids)
-    if sys.byteorder == "big":
-        packed.byteswap()
-    return packed.tobytes()
-
-
-def bytes_to_ids(data: bytes) -> list[int]:
-    """Unpack what `ids_to_bytes` packed."""
-    packed = array("i")
-    packed.frombytes(data)
-    if sys.byteorder == "big":
-        packed.byteswap()
-    return packed.tolist()
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", omit_defaults=True):

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from homeai.domain.errors import ContextLengthExceeded, HomeAIError, QueueFull
+from homeai.domain.errors import (
+    ContextLengthExceeded,
+    HomeAIError,
+    LatencyExceedsDeadline,
+    ModelLoading,
+    QueueFull,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +82,22 @@ def answer_length(
         }
         return Refuse(ContextLengthExceeded(text, param="messages", details=details))
     return wanted
+
+
+def waited_too_long(waited_s: float, again_s: float, *, ready: bool) -> HomeAIError:
+    """Return the error for a request that left the line because its wait was over.
+
+    Args:
+        waited_s: How long it waited, seconds.
+        again_s: After how many seconds a repeat makes sense.
+        ready: Whether the model is loaded.
+    """
+    if not ready:
+        return ModelLoading(f"The model was not ready within {waited_s:.0f} s.", retry_after_s=5)
+    return QueueFull(f"No worker was free within {waited_s:.0f} s.", retry_after_s=again_s)
+
+
+def past_deadline(deadline_s: float) -> LatencyExceedsDeadline:
+    """Return the error for an answer that was not complete in time."""
+    text = f"The answer was not complete within its deadline of {deadline_s:g} s."
+    return LatencyExceedsDeadline(text, details={"deadline_ms": round(deadline_s * 1000)})

@@ -7,87 +7,44 @@ worker says something, a worker's state changes, a reader gives up.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
-
-import msgspec
+from typing import Any
 
 from homeai.domain import events as happened
 from homeai.domain.errors import (
     Cancelled,
     HomeAIError,
-    LatencyExceedsDeadline,
-    ModelLoading,
-    QueueFull,
     ShuttingDown,
     from_code,
 )
 from homeai.domain.request import GenerationRequest
 from homeai.domain.states import RequestState
-from homeai.domain.stream import Queued
 from homeai.protocol.messages import (
     Cancel,
     Done,
     FromWorker,
     Piece,
-    Prepare,
     Prepared,
     Ready,
     Refused,
     Started,
     Step,
-    Submit,
-    ToWorker,
 )
-from homeai.router import admission
+from homeai.router import admission, orders
 from homeai.router.answers import Answers
-from homeai.router.estimate import ServiceTimes
 from homeai.router.events import EventRing
 from homeai.router.generation import Generation
 from homeai.router.ledger import LedgerError
-from homeai.router.queue import FairQueue
+from homeai.router.line import Line
+from homeai.router.parties import Policy, Worker
+from homeai.router.preparation import Preparation
 from homeai.router.records import Records
 from homeai.supervisor.diagnosis import Ending
 
 logger = logging.getLogger(__name__)
-
-_SEED_MASK = 2**64 - 1
-
-
-class Worker(Protocol):
-    """What the router needs of a worker process."""
-
-    @property
-    def name(self) -> str:
-        """`cpu` | `gpu`."""
-        ...
-
-    @property
-    def ready(self) -> Ready | None:
-        """What it can do; None while it cannot work."""
-        ...
-
-    @property
-    def failure(self) -> HomeAIError | None:
-        """Why it will not come up by itself."""
-        ...
-
-    def send(self, message: ToWorker) -> None:
-        """Post a message."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Limits of the router, see `limits.*` in the settings; times in seconds."""
-
-    queue_total: int = 32
-    queue_per_client: int = 8
-    queue_wait_s: float = 120.0
-    deadline_s: float = 300.0
 
 
 class Router:
@@ -108,14 +65,13 @@ class Router:
         provenance: Callable[[], dict[str, Any]],
     ) -> None:
         self._worker, self._policy, self._log = worker, policy, log
-        self._queue: FairQueue[Generation] = FairQueue()
         self._running: dict[str, Generation] = {}
-        self._waiting: dict[str, Generation] = {}
+        self._line = Line(worker, log, lambda: len(self._running))
         self._open: dict[int, Generation] = {}
-        self._preparing: dict[int, Generation] = {}
         self._tickets = itertools.count(1)
-        self._times = ServiceTimes()
+        self._preparation = Preparation(worker, self._tickets, self._fail)
         self._stopping = False
+        self._idle = asyncio.Event()
         self._answers = Answers(worker, log, provenance)
         self.records = Records()
 
@@ -127,7 +83,7 @@ class Router:
     @property
     def waiting(self) -> int:
         """Requests in line."""
-        return len(self._queue)
+        return len(self._line)
 
     def submit(self, request: GenerationRequest) -> Generation:
         """Take a request in; a refusal arrives as its `Failed` event."""
@@ -141,13 +97,12 @@ class Router:
             self._fail(generation, error)
             return generation
         generation.move(RequestState.WAITING)
-        self._waiting[request.id] = generation
-        self._queue.add(request.client, request.id, generation)
+        self._line.join(generation)
         wait_s = min(policy.queue_wait_s, self._deadline_s(generation))
         loop = asyncio.get_running_loop()
         generation.timer = loop.call_later(wait_s, self._waited_too_long, generation)
-        self._prepare(generation)
-        self._tell_positions()
+        self._preparation.ask(generation)
+        self._line.tell_positions()
         return generation
 
     def refuse(self, request: GenerationRequest, error: HomeAIError) -> Generation:
@@ -162,16 +117,9 @@ class Router:
             return ShuttingDown("The service is stopping.", retry_after_s=5)
         if self._worker.failure is not None:
             return self._worker.failure
-        if request.id in self._waiting or request.id in self._running:
+        if self._line.get(request.id) or request.id in self._running:
             return from_code("invalid_request", f"A request with the id {request.id} is under way.")
-        verdict = admission.enter(
-            admission.Limits(policy.queue_total, policy.queue_per_client),
-            waiting=len(self._queue),
-            waiting_of_client=self._queue.of_client(request.client),
-            idle=self._free() > 0,
-            retry_after_s=self._ahead_s(len(self._queue)),
-        )
-        return verdict.error if isinstance(verdict, admission.Refuse) else None
+        return self._line.refusal(request, policy, idle=self._free() > 0)
 
     # ---- a worker says something --------------------------------------------------------------
 
@@ -183,7 +131,7 @@ class Router:
                     for piece in message.pieces:
                         self._on_piece(piece)
                 case Prepared():
-                    self._on_prepared(message)
+                    self._preparation.done(message)
                 case Started():
                     if (generation := self._open.get(message.ticket)) is not None:
                         self._answers.started(generation, message)
@@ -192,40 +140,10 @@ class Router:
                 case Refused():
                     self._on_refused(message)
                 case Ready():
-                    self._on_ready()
+                    self._preparation.resume(self._line.order())
                 case _:
                     pass
         self._dispatch()
-
-    def _on_ready(self) -> None:
-        for generation in self._queue.order():
-            if generation.prompt_ids is None:
-                self._prepare(generation)
-            else:
-                self._measure(generation)
-
-    def _on_prepared(self, message: Prepared) -> None:
-        generation = self._preparing.pop(message.ticket, None)
-        if generation is None or generation.ended:
-            return
-        generation.prompt_ids, generation.prompt_text = message.prompt_ids, message.text
-        generation.prompt_tokens = len(message.prompt_ids) // 4
-        self._measure(generation)
-
-    def _measure(self, generation: Generation) -> None:
-        """Compare a prepared prompt with the worker's context."""
-        ready = self._worker.ready
-        if ready is None:
-            return
-        length = admission.answer_length(
-            prompt_tokens=generation.prompt_tokens,
-            max_tokens=generation.request.max_tokens,
-            context_tokens=ready.context_tokens,
-        )
-        if isinstance(length, admission.Refuse):
-            self._fail(generation, length.error)
-        else:
-            generation.answer_tokens = length
 
     def _on_piece(self, piece: Piece) -> None:
         generation = self._open.get(piece.ticket)
@@ -245,13 +163,12 @@ class Router:
             return
         now = self._now()
         if self._answers.finished(generation, message, now):
-            self._times.observe(now - (generation.dispatched_at or now))
+            self._line.times.observe(now - (generation.dispatched_at or now))
             self._forget(generation)
 
     def _on_refused(self, message: Refused) -> None:
-        generation = self._preparing.pop(message.ticket, None) or self._open.pop(
-            message.ticket, None
-        )
+        ticket = message.ticket
+        generation = self._preparation.take(ticket) or self._open.pop(ticket, None)
         if generation is not None and not generation.ended:
             self._fail(generation, from_code(message.code, message.message, message.param))
 
@@ -259,27 +176,13 @@ class Router:
         """A worker died or gave up: what it held fails now, what waits keeps its place if it may."""
         for generation in list(self._running.values()):
             self._fail(generation, from_code(ending.code, ending.sentence))
-        self._preparing.clear()
+        self._preparation.clear()
         failure = self._worker.failure
         if failure is not None:
-            for generation in self._queue.order():
+            for generation in self._line.order():
                 self._fail(generation, failure)
 
     # ---- decisions ------------------------------------------------------------------------------
-
-    def _prepare(self, generation: Generation) -> None:
-        if self._worker.ready is None or generation.prompt_ids is not None:
-            return
-        ticket = next(self._tickets)
-        self._preparing[ticket] = generation
-        request = generation.request
-        self._worker.send(
-            Prepare(
-                ticket=ticket,
-                prompt=request.prompt,
-                logit_bias_ids=list(request.sampling.logit_bias),
-            )
-        )
 
     def _free(self) -> int:
         ready = self._worker.ready
@@ -288,15 +191,13 @@ class Router:
     def _dispatch(self) -> None:
         moved = False
         while self._free() > 0:
-            generation = self._queue.first()
+            generation = self._line.first()
             if generation is None or generation.prompt_ids is None or not generation.answer_tokens:
                 break  # its prompt is being prepared: the turn stays its own
-            self._queue.pop()
-            self._waiting.pop(generation.request_id)
-            self._start(generation)
+            self._start(self._line.pop())
             moved = True
         if moved:
-            self._tell_positions()
+            self._line.tell_positions()
 
     def _start(self, generation: Generation) -> None:
         request, now = generation.request, self._now()
@@ -313,38 +214,7 @@ class Router:
             ticket = next(self._tickets)
             generation.tickets[ticket] = choice
             self._open[ticket] = generation
-            sampling = request.sampling
-            if choice:
-                seed = (sampling.seed + choice) & _SEED_MASK
-                sampling = msgspec.structs.replace(sampling, seed=seed)
-            self._worker.send(
-                Submit(
-                    ticket=ticket,
-                    client=request.client,
-                    prompt_ids=generation.prompt_ids or b"",
-                    max_tokens=generation.answer_tokens,
-                    sampling=sampling,
-                    stop=request.stop,
-                    grammar=request.grammar,
-                    logprobs=request.logprobs,
-                )
-            )
-
-    def _tell_positions(self) -> None:
-        ready = self._worker.ready
-        for position, generation in enumerate(self._queue.order()):
-            if generation.position != position:
-                generation.position = position
-                ahead = self._ahead_s(position) if ready is not None else None
-                generation.emit(Queued(position, ahead))
-                self._log.append(
-                    happened.RequestQueued(request_id=generation.request_id, position=position)
-                )
-
-    def _ahead_s(self, position: int) -> float:
-        ready = self._worker.ready
-        sequences = 1 if ready is None else ready.sequences
-        return self._times.ahead_s(ahead=position + len(self._running), sequences=sequences)
+            self._worker.send(orders.submit(ticket, generation, choice))
 
     def _deadline_s(self, generation: Generation) -> float:
         asked = generation.request.deadline_s
@@ -358,7 +228,7 @@ class Router:
 
     def cancel(self, request_id: str) -> bool:
         """Cancel by id; False if no such request is under way."""
-        generation = self._waiting.get(request_id) or self._running.get(request_id)
+        generation = self._line.get(request_id) or self._running.get(request_id)
         if generation is None:
             return False
         text = "The request was cancelled."
@@ -368,24 +238,15 @@ class Router:
     def _waited_too_long(self, generation: Generation) -> None:
         if generation.ended:
             return
-        seconds = self._now() - generation.arrived
-        if self._worker.ready is None:
-            error: HomeAIError = ModelLoading(
-                f"The model was not ready within {seconds:.0f} s.", retry_after_s=5
-            )
-        else:
-            error = QueueFull(
-                f"No worker was free within {seconds:.0f} s.",
-                retry_after_s=self._ahead_s(generation.position or 0),
-            )
-        self._fail(generation, error)
+        waited_s = self._now() - generation.arrived
+        again_s = self._line.ahead_s(generation.position or 0)
+        ready = self._worker.ready is not None
+        self._fail(generation, admission.waited_too_long(waited_s, again_s, ready=ready))
 
     def _past_deadline(self, generation: Generation) -> None:
         if not generation.ended:
-            seconds = self._deadline_s(generation)
-            text = f"The answer was not complete within its deadline of {seconds:g} s."
-            details: dict[str, object] = {"deadline_ms": round(seconds * 1000)}
-            self._fail(generation, LatencyExceedsDeadline(text, details=details))
+            error = admission.past_deadline(self._deadline_s(generation))
+            self._fail(generation, error)
 
     def _fail(
         self,
@@ -399,19 +260,16 @@ class Router:
             if self._open.pop(ticket, None) is not None:
                 self._worker.send(Cancel(ticket=ticket))
         self._answers.failed(generation, error, state, self._now())
-        was_waiting = self._waiting.get(generation.request_id) is generation
+        if self._line.leave(generation):
+            self._line.tell_positions()
         self._forget(generation)
-        if was_waiting:
-            self._tell_positions()
         self._dispatch()
 
     def _forget(self, generation: Generation) -> None:
-        key = generation.request_id
-        if self._waiting.get(key) is generation:
-            del self._waiting[key]
-            self._queue.remove(generation.request.client, key)
-        if self._running.get(key) is generation:
-            del self._running[key]
+        if self._running.get(generation.request_id) is generation:
+            del self._running[generation.request_id]
+            if not self._running:
+                self._idle.set()
         if generation.timer is not None:
             generation.timer.cancel()
             generation.timer = None
@@ -421,11 +279,13 @@ class Router:
     async def drain(self, grace_s: float) -> None:
         """Take nothing new, refuse what waits, let what runs finish for `grace_s`, then cancel it."""
         self._stopping = True
-        for generation in self._queue.order():
+        for generation in self._line.order():
             self._fail(generation, ShuttingDown("The service is stopping.", retry_after_s=5))
-        end = self._now() + grace_s
-        while self._running and self._now() < end:
-            await asyncio.sleep(0.02)
+        self._idle.clear()
+        if self._running:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace_s):
+                    await self._idle.wait()
         for generation in list(self._running.values()):
             self._fail(generation, ShuttingDown("The service is stopping.", retry_after_s=5))
 

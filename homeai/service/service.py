@@ -27,7 +27,8 @@ from homeai.protocol.messages import FromWorker, Load
 from homeai.router.embeddings import Embeddings
 from homeai.router.events import EventRing
 from homeai.router.generation import Generation
-from homeai.router.router import Policy, Router
+from homeai.router.parties import Policy
+from homeai.router.router import Router
 from homeai.service import need, picture
 from homeai.settings.paths import Paths
 from homeai.settings.schema import Settings

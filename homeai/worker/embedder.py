@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from homeai.domain.errors import BadRequest, ContextLengthExceeded, HomeAIError
-from homeai.protocol.messages import Embed, Embedded, Refused, bytes_to_ids
+from homeai.protocol.messages import Embed, Embedded, Refused
+from homeai.protocol.tokens import bytes_to_ids
 from homeai.worker.generation import check_ids
 from homeai.worker.llama.context import Context
 from homeai.worker.llama.model import Model

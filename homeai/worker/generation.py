@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from homeai.domain.errors import BadRequest, ContextLengthExceeded
 from homeai.domain.stream import FinishReason, TokenLogprob
-from homeai.protocol.messages import Done, Piece, Submit, bytes_to_ids
+from homeai.protocol.messages import Done, Piece, Submit
+from homeai.protocol.tokens import bytes_to_ids
 from homeai.worker.llama.grammar import Grammar
 from homeai.worker.llama.model import Model
 from homeai.worker.sampling import Sampler, logprobs

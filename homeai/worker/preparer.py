@@ -13,9 +13,8 @@ from homeai.protocol.messages import (
     Prepared,
     Refused,
     ToWorker,
-    bytes_to_ids,
-    ids_to_bytes,
 )
+from homeai.protocol.tokens import bytes_to_ids, ids_to_bytes
 from homeai.worker.chat import ChatPrompting
 from homeai.worker.generation import check_ids
 from homeai.worker.inbox import Inbox

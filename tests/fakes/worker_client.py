@@ -29,9 +29,8 @@ from homeai.protocol.messages import (
     Step,
     Stop,
     Submit,
-    bytes_to_ids,
-    ids_to_bytes,
 )
+from homeai.protocol.tokens import bytes_to_ids, ids_to_bytes
 
 GREEDY = Sampling(temperature=0)
 

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from homeai.domain.request import ChatPrompt, Sampling, TextPrompt, TokenPrompt
 from homeai.domain.stream import TokenLogprob
 from homeai.protocol import messages as m
+from homeai.protocol import tokens
 from homeai.protocol.framing import MAX_FRAME_BYTES, FrameDecoder, FrameError, encode
 
 _ID = st.integers(-(2**31), 2**31 - 1)
 _TICKET = st.integers(0, 2**63 - 1)
-_IDS = st.lists(_ID, max_size=20).map(m.ids_to_bytes)
+_IDS = st.lists(_ID, max_size=20).map(tokens.ids_to_bytes)
 _REAL = st.floats(allow_nan=False)
 _WORDS = st.text(max_size=30)
 _SAMPLING = st.builds(
@@ -195,6 +196,6 @@ def test_messages_before_a_broken_frame_are_not_lost(good, garbage):
 
 @given(st.lists(_ID, max_size=50))
 def test_token_ids_survive_packing(ids):
-    packed = m.ids_to_bytes(ids)
-    assert m.bytes_to_ids(packed) == ids
+    packed = tokens.ids_to_bytes(ids)
+    assert tokens.bytes_to_ids(packed) == ids
     assert packed == struct.pack(f"<{len(ids)}i", *ids)

@@ -1,0 +1,35 @@
+"""The messages by which a worker is asked to do something for a request. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from homeai.domain.request import GenerationRequest
+from homeai.protocol.messages import Prepare, Submit
+from homeai.router.generation import Generation
+
+_SEED_MASK = 2**64 - 1
+
+
+def prepare(ticket: int, request: GenerationRequest) -> Prepare:
+    """Ask for the token ids of the prompt."""
+    bias_ids = list(request.sampling.logit_bias)
+    return Prepare(ticket=ticket, prompt=request.prompt, logit_bias_ids=bias_ids)
+
+
+def submit(ticket: int, generation: Generation, choice: int) -> Submit:
+    """Ask for one answer; each choice after the first draws with a seed of its own."""
+    request = generation.request
+    sampling = request.sampling
+    if choice:
+        sampling = msgspec.structs.replace(sampling, seed=(sampling.seed + choice) & _SEED_MASK)
+    return Submit(
+        ticket=ticket,
+        client=request.client,
+        prompt_ids=generation.prompt_ids or b"",
+        max_tokens=generation.answer_tokens,
+        sampling=sampling,
+        stop=request.stop,
+        grammar=request.grammar,
+        logprobs=request.logprobs,
+    )
