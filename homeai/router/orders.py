@@ -1,4 +1,4 @@
-"""The messages by which a worker is asked to do something for a request. Pure."""
+"""The messages by which a worker is asked to do something for a request."""
 
 from __future__ import annotations
 
