@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable
-from urllib.parse import unquote
 
 from homeai.domain.errors import MethodNotAllowed, NotFound
 from homeai.server.call import Call
+from homeai.server.closing import Closing
 from homeai.server.guard import Guard, Keys
 from homeai.server.hosts import HostRules
 from homeai.server.http import Receive, Scope, Send
@@ -29,8 +29,9 @@ def create_app(core: Core, rules: HostRules, keys: Keys, local_token: bytes) -> 
         keys: API keys.
         local_token: Secret of this user's own programs.
     """
-    routes = Routes(core)
-    return Guard(routes.serve, rules, keys, local_token, lan=core.settings.server.lan)
+    closing = Closing()
+    inner = Routes(core, closing).serve
+    return Guard(inner, rules, keys, local_token, closing, lan=core.settings.server.lan)
 
 
 class Routes:
@@ -38,11 +39,12 @@ class Routes:
 
     Args:
         core: The house.
+        closing: Tells event streams when to end.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, closing: Closing) -> None:
         self._core = core
-        openai, own = OpenAI(core, lambda: secrets.randbits(63)), Own(core)
+        openai, own = OpenAI(core, lambda: secrets.randbits(63)), Own(core, closing)
         self._exact: dict[str, dict[str, Handler]] = {
             "/v1/chat/completions": {"POST": openai.chat},
             "/v1/completions": {"POST": openai.completion},
@@ -74,8 +76,10 @@ class Routes:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         handler = methods.get(method)
         if handler is None:
-            text = f"The method {scope['method']} is not offered here; use {', '.join(methods)}."
-            raise MethodNotAllowed(text)
+            names = [*methods, *(["HEAD"] if "GET" in methods else []), "OPTIONS"]
+            allowed = ", ".join(names)
+            text = f"This address does not take that method; use {allowed}."
+            raise MethodNotAllowed(text, details={"allowed": allowed})
         most = self._core.settings.server.max_body_mib * _MIB
         await handler(Call(scope, receive, send, request_id, client, most, value))
 
@@ -85,5 +89,5 @@ class Routes:
             return path, self._exact[path], ""
         for prefix, methods in self._prefixes.items():
             if path.startswith(prefix):
-                return f"{prefix}{{id}}", methods, unquote(path[len(prefix) :])
+                return f"{prefix}{{id}}", methods, path[len(prefix) :]
         raise NotFound("There is nothing at this address.")

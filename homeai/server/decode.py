@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from homeai.domain.errors import BadRequest, UnsupportedParameter
+from homeai.domain.errors import UnsupportedParameter
 from homeai.domain.request import (
     ChatPrompt,
     EmbeddingRequest,
@@ -19,12 +19,24 @@ from homeai.domain.request import (
 )
 from homeai.server import sampling_fields as common
 from homeai.server.fields import Fields
+from homeai.server.messages import read_messages
+from homeai.server.parameters import refuse_unknown
 
 MAX_TOKENS = 2**24
 MAX_LOGPROBS = 20
-MAX_PROMPTS = 16
-MAX_INPUTS = 256
-_ROLES = ("system", "developer", "user", "assistant", "tool")
+MAX_PROMPTS = MAX_ANSWERS = 16
+MAX_INPUTS = 2048
+_CHAT_ONLY = frozenset(
+    {
+        "messages",
+        "top_logprobs",
+        "max_completion_tokens",
+        "chat_template_kwargs",
+        "reasoning_effort",
+    }
+)
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+_TEMPLATE_OWN = frozenset({"messages", "tools", "add_generation_prompt", "bos_token", "eos_token"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +80,7 @@ def chat(body: dict[str, Any], caller: Caller) -> Asked:
         BadRequest: Anything that cannot be understood or honoured.
     """
     fields = Fields(body)
-    prompt = ChatPrompt(
-        _messages(fields), template_args=fields.object("chat_template_kwargs") or {}
-    )
+    prompt = ChatPrompt(read_messages(fields), template_args=_template_args(fields))
     wanted = fields.switch("logprobs")
     top = fields.count("top_logprobs", None, 0, MAX_LOGPROBS)
     if top is not None and not wanted:
@@ -81,10 +91,8 @@ def chat(body: dict[str, Any], caller: Caller) -> Asked:
     )
     if None not in (newer, older) and newer != older:
         raise fields.wrong("max_tokens", older, "the same as max_completion_tokens, or only one")
-    known = common.COMMON | {"messages", "top_logprobs", "max_completion_tokens"}
-    return _finish(
-        fields, caller, [prompt], logprobs, newer or older, known | {"chat_template_kwargs"}
-    )
+    known = common.COMMON | _CHAT_ONLY
+    return _finish(fields, caller, [prompt], logprobs, newer or older, known)
 
 
 def completion(body: dict[str, Any], caller: Caller) -> Asked:
@@ -97,6 +105,11 @@ def completion(body: dict[str, Any], caller: Caller) -> Asked:
     prompts = _prompts(fields)
     logprobs = fields.count("logprobs", None, 0, MAX_LOGPROBS)
     echo = fields.switch("echo")
+    if echo and logprobs is not None:
+        raise UnsupportedParameter(
+            "echo together with logprobs is not supported: those of the prompt are not computed.",
+            param="echo",
+        )
     max_tokens = fields.count("max_tokens", 16, 1, MAX_TOKENS)
     asked = _finish(
         fields, caller, prompts, logprobs, max_tokens, common.COMMON | {"prompt", "echo"}
@@ -124,11 +137,7 @@ def embedding(body: dict[str, Any], caller: Caller) -> tuple[EmbeddingRequest, s
     if encoding not in ("float", "base64"):
         raise fields.wrong("encoding_format", encoding, "float or base64")
     model = fields.text("model")
-    if fields.take("dimensions") is not None:
-        raise UnsupportedParameter(
-            "dimensions is not supported: vectors come whole.", param="dimensions"
-        )
-    common.refuse_unknown(fields, frozenset({"input", "encoding_format", "model"}))
+    refuse_unknown(fields, frozenset({"input", "encoding_format", "model"}))
     request = EmbeddingRequest(
         id=caller.request_id, client=caller.client, inputs=list(inputs), model=model
     )
@@ -147,6 +156,9 @@ def _finish(
     usage = _include_usage(fields, stream=stream)
     model = fields.text("model")
     count = fields.count("n", 1, 1, common.MAX_CHOICES) or 1
+    if count * len(prompts) > MAX_ANSWERS:
+        given = f"{count} answers to each of {len(prompts)} prompts"
+        raise fields.wrong("n", given, f"at most {MAX_ANSWERS} in all")
     base = GenerationRequest(
         id=caller.request_id,
         client=caller.client,
@@ -160,7 +172,7 @@ def _finish(
         logprobs=logprobs,
         deadline_s=caller.deadline_s,
     )
-    common.refuse_unknown(fields, known)
+    refuse_unknown(fields, known, count)
     requests = tuple(
         msgspec.structs.replace(
             base, id=f"{base.id}.{number}" if number else base.id, prompt=prompt
@@ -168,6 +180,19 @@ def _finish(
         for number, prompt in enumerate(prompts)
     )
     return Asked(requests, stream, usage, model)
+
+
+def _template_args(fields: Fields) -> dict[str, Any]:
+    """Variables for the chat template; one that knows `reasoning_effort` gets it too."""
+    given = fields.object("chat_template_kwargs") or {}
+    effort = fields.text("reasoning_effort")
+    if effort and effort not in _EFFORTS:
+        raise fields.wrong("reasoning_effort", effort, ", ".join(_EFFORTS))
+    taken = sorted(given.keys() & _TEMPLATE_OWN)
+    if taken or not all(name.isidentifier() for name in given):
+        allowed = f"names of variables other than {', '.join(sorted(_TEMPLATE_OWN))}"
+        raise fields.wrong("chat_template_kwargs", taken[0] if taken else "no name", allowed)
+    return {"reasoning_effort": effort, **given} if effort else given
 
 
 def _include_usage(fields: Fields, *, stream: bool) -> bool:
@@ -179,7 +204,7 @@ def _include_usage(fields: Fields, *, stream: bool) -> bool:
     inner = Fields(options, "stream_options.")
     include = inner.switch("include_usage")
     inner.switch("include_obfuscation")
-    common.refuse_unknown(inner, frozenset({"include_usage"}))
+    refuse_unknown(inner, frozenset({"include_usage"}))
     return include
 
 
@@ -205,53 +230,3 @@ def _is_ids(value: object) -> bool:
         and bool(value)
         and all(isinstance(i, int) and not isinstance(i, bool) and 0 <= i < 2**31 for i in value)
     )
-
-
-def _messages(fields: Fields) -> list[dict[str, Any]]:
-    given = fields.take("messages")
-    if not isinstance(given, list) or not given:
-        raise fields.wrong("messages", given, "a list with at least one message")
-    return [_message(item, f"messages[{number}]") for number, item in enumerate(given)]
-
-
-def _message(item: object, where: str) -> dict[str, Any]:
-    if not isinstance(item, dict):
-        raise BadRequest(f"{where}: an object with role and content is needed.", param=where)
-    fields = Fields(item, f"{where}.")
-    role = fields.text("role")
-    if role not in _ROLES:
-        raise fields.wrong("role", role, ", ".join(_ROLES))
-    if fields.take("tool_calls") or fields.take("function_call"):
-        text = "Messages with tool calls come with a later version."
-        raise UnsupportedParameter(text, param=f"{where}.tool_calls")
-    message: dict[str, Any] = {
-        "role": "system" if role == "developer" else role,
-        "content": _content(fields, f"{where}.content"),
-    }
-    for name in ("name", "tool_call_id"):
-        if value := fields.text(name):
-            message[name] = value
-    for ignored in ("refusal", "annotations", "audio", "reasoning_content"):
-        fields.take(ignored)  # parts of earlier answers that clients send back
-    common.refuse_unknown(fields, frozenset({"role", "content", "name"}))
-    return message
-
-
-def _content(fields: Fields, where: str) -> str:
-    content = fields.take("content")
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list) or not content:
-        raise fields.wrong("content", content, "a text or a list of text parts")
-    texts = []
-    for part in content:
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind != "text":
-            if isinstance(kind, str):
-                text = f"{where}: parts of type {kind[:40]!r} are not supported; this model reads text."
-                raise UnsupportedParameter(text, param=where)
-            raise BadRequest(f"{where}: parts are objects with type and text.", param=where)
-        if not isinstance(part.get("text"), str):
-            raise BadRequest(f"{where}: a text part needs a text.", param=where)
-        texts.append(part["text"])
-    return "".join(texts)

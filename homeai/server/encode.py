@@ -14,6 +14,7 @@ _encode = msgspec.json.Encoder().encode
 
 _ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 _SERVER_ERRORS_FROM = 500
+_LEAST_LOGPROB = -9999.0
 
 
 def error_body(error: HomeAIError, request_id: str) -> dict[str, Any]:
@@ -75,7 +76,13 @@ def chat_logprobs(entries: list[TokenLogprob]) -> dict[str, Any]:
 
 
 def _named(piece: bytes, value: float) -> dict[str, Any]:
-    return {"token": piece.decode("utf-8", "replace"), "logprob": value, "bytes": list(piece)}
+    text = piece.decode("utf-8", "replace")
+    return {"token": text, "logprob": _finite(value), "bytes": list(piece)}
+
+
+def _finite(value: float) -> float:
+    """JSON has no -inf; OpenAI writes the least value like this."""
+    return max(value, _LEAST_LOGPROB)
 
 
 @dataclass(slots=True)
@@ -98,9 +105,9 @@ class TextLogprobs:
             self.offset += len(text)
         return {
             "tokens": tokens,
-            "token_logprobs": [entry.logprob for entry in entries],
+            "token_logprobs": [_finite(entry.logprob) for entry in entries],
             "top_logprobs": [
-                {piece.decode("utf-8", "replace"): value for _, piece, value in entry.top}
+                {piece.decode("utf-8", "replace"): _finite(value) for _, piece, value in entry.top}
                 for entry in entries
             ],
             "text_offset": offsets,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import logging
 import re
 import time
+import traceback
 import uuid
 from collections.abc import Awaitable, Callable
+from pathlib import PurePath
 from typing import Protocol
 
 from homeai.domain.errors import (
@@ -18,6 +21,7 @@ from homeai.domain.errors import (
     HomeAIError,
     InvalidApiKey,
 )
+from homeai.server.closing import Closing
 from homeai.server.hosts import HostRules
 from homeai.server.http import (
     ClientGone,
@@ -28,19 +32,20 @@ from homeai.server.http import (
     header,
     headers_of,
     send_error,
-    send_whole,
 )
+from homeai.settings.keys import KeyFileError
 
 logger = logging.getLogger(__name__)
 
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _OPEN_PATHS = frozenset({"/live"})
 _SAFE_SITES = frozenset({b"same-origin", b"same-site", b"none"})
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PREFLIGHT_S = 600
-_ALLOWED_HEADERS = b", ".join(
-    (b"authorization", b"content-type", b"x-api-key", b"x-request-id", b"idempotency-key",
-     b"homeai-deadline-ms", b"homeai-fallback", b"last-event-id")
-)  # fmt: skip
+_HEADER_NAMES = re.compile(rb"[A-Za-z0-9_, -]{1,2000}")
+_EXPOSED = b"x-request-id, homeai-device, homeai-attempts, retry-after, x-should-retry"
+_MOST_KEYS = 4
+_NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 
 
 class Keys(Protocol):
@@ -62,14 +67,25 @@ class Guard:
         rules: Hosts and origins.
         keys: API keys.
         local_token: Secret of this user's own programs.
-        lan: Then every request needs a key.
+        closing: Tells open streams that the service stops.
+        lan: Then every request needs a key. Without it, one from another computer does, should it
+            ever arrive.
     """
 
     def __init__(
-        self, inner: Inner, rules: HostRules, keys: Keys, local_token: bytes, *, lan: bool
+        self,
+        inner: Inner,
+        rules: HostRules,
+        keys: Keys,
+        local_token: bytes,
+        closing: Closing,
+        *,
+        lan: bool,
     ) -> None:
         self._inner, self._rules, self._keys = inner, rules, keys
         self._token, self._lan = hashlib.sha256(local_token).digest(), lan
+        self._broken_keys_told = False
+        self.closing = closing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI entry."""
@@ -83,7 +99,7 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *self._cors(scope)]
+                message["headers"] = [*message["headers"], _NO_SNIFFING, *self._cors(scope)]
             await send(message)
 
         try:
@@ -99,8 +115,9 @@ class Guard:
                 await send_error(watched, request_id, error)
         except ClientGone:
             pass
-        except Exception:
-            logger.exception("request failed request=%s", request_id)
+        except Exception as error:  # noqa: BLE001 -- the last resort: every request gets an answer
+            # the message of an unexpected error, and so a traceback, could hold a prompt
+            logger.error("request failed id=%s at=%s", request_id, places(error))  # noqa: TRY400
             if not status:
                 await send_error(watched, request_id, HomeAIError("Something went wrong here."))
         finally:
@@ -108,14 +125,18 @@ class Guard:
             route = scope.get("route", "?")  # the template, never the address itself
             logger.info(
                 "request %s %s status=%d ms=%.1f client=%s id=%s",
-                scope["method"], route, status, took_ms, client, request_id,
+                scope["method"] if scope["method"] in _METHODS else "OTHER",
+                route, status, took_ms, client, request_id,
             )  # fmt: skip
 
     def _check_host(self, scope: Scope) -> None:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         if len(hosts) != 1:
             raise BadRequest("Exactly one Host header is needed.")
-        if not self._rules.knows(hosts[0].decode("latin-1")):
+        names = [hosts[0].decode("latin-1")]
+        if not scope["path"].startswith("/"):
+            names += _take_absolute_target(scope)
+        if not all(map(self._rules.knows, names)):
             raise ForbiddenHost(
                 "The Host header names no address of this computer. "
                 "Add the name to server.allowed_hosts if it is yours."
@@ -125,7 +146,7 @@ class Guard:
         origin = header(scope, b"origin")
         if origin is not None:
             host = (header(scope, b"host") or b"").decode("latin-1")
-            if not self._rules.allows_origin(origin.decode("latin-1"), host, scope["scheme"]):
+            if not self._rules.allows_origin(origin.decode("latin-1"), host):
                 raise ForbiddenOrigin(
                     "Web pages of this origin may not ask. "
                     "Add it to server.allowed_origins if it is yours."
@@ -141,7 +162,7 @@ class Guard:
             return []
         return [
             (b"access-control-allow-origin", origin),
-            (b"access-control-expose-headers", b"x-request-id, homeai-device, retry-after"),
+            (b"access-control-expose-headers", _EXPOSED),
             (b"vary", b"Origin"),
         ]
 
@@ -152,10 +173,24 @@ class Guard:
         if self._cors(scope):
             headers += [
                 (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
-                (b"access-control-allow-headers", _ALLOWED_HEADERS),
                 (b"access-control-max-age", str(_PREFLIGHT_S).encode()),
             ]  # fmt: skip
-        await send_whole(send, 204, headers, b"")
+            wanted = header(scope, b"access-control-request-headers") or b""
+            if _HEADER_NAMES.fullmatch(wanted):  # SDKs in a page add headers of their own
+                headers.append((b"access-control-allow-headers", wanted))
+            if header(scope, b"access-control-request-private-network") == b"true":
+                headers.append((b"access-control-allow-private-network", b"true"))
+        await send({"type": "http.response.start", "status": 204, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    def _name_of(self, key: bytes) -> str | None:
+        try:
+            return self._keys.match(key)
+        except KeyFileError as error:  # nobody is let in by a broken file
+            if not self._broken_keys_told:
+                self._broken_keys_told = True
+                logger.error("keys cannot be read why=%s", error)  # noqa: TRY400
+            return None
 
     def _client(self, scope: Scope) -> str:
         """Return whose request this is.
@@ -163,21 +198,20 @@ class Guard:
         Raises:
             InvalidApiKey: A key is needed and none that is known was shown.
         """
-        presented = _presented_key(scope)
-        if presented is not None:
-            if hmac.compare_digest(hashlib.sha256(presented).digest(), self._token):
+        presented = _presented_keys(scope)
+        for key in presented:
+            if hmac.compare_digest(hashlib.sha256(key).digest(), self._token):
                 return "desktop"
-            name = self._keys.match(presented)
+            name = self._name_of(key)
             if name is not None:
                 return name
-        if not self._lan:
+        if not self._lan and _is_this_computer(scope):
             # on loopback any program of this computer may ask; what it shows as a key still tells
             # programs apart, so that none can see into another's cache
-            tag = "" if presented is None else hashlib.sha256(presented).hexdigest()[:8]
-            return f"local:{tag}" if tag else "local"
+            return f"local:{hashlib.sha256(presented[0]).hexdigest()[:8]}" if presented else "local"
         if scope["path"] in _OPEN_PATHS:
             return "anyone"
-        if presented is None:
+        if not presented:
             raise InvalidApiKey("An API key is needed: `Authorization: Bearer KEY`.")
         raise InvalidApiKey("The API key is not known.")
 
@@ -189,11 +223,44 @@ def _request_id(scope: Scope) -> str:
     return uuid.uuid4().hex
 
 
-def _presented_key(scope: Scope) -> bytes | None:
-    """The key a client shows, as raw bytes."""
-    authorization = header(scope, b"authorization")
-    if authorization is not None:
-        scheme, _, value = authorization.partition(b" ")
-        if scheme.lower() == b"bearer" and value.strip():
-            return value.strip()
-    return header(scope, b"x-api-key") or None
+def _take_absolute_target(scope: Scope) -> list[str]:
+    """RFC 9112 §3.2.2: the target may be a whole address; return its host, which counts as well."""
+    scheme, found, rest = scope["path"].partition("://")
+    if not found or scheme.lower() not in ("http", "https"):
+        return []
+    host, _, path = rest.partition("/")
+    scope["path"] = "/" + path
+    return [host]
+
+
+def _presented_keys(scope: Scope) -> list[bytes]:
+    """The keys a client shows, as raw bytes; some send a placeholder beside the real one."""
+    keys = []
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            scheme, _, secret = value.strip().partition(b" ")
+            if scheme.lower() == b"bearer":
+                keys.append(secret.strip())
+        elif name == b"x-api-key":
+            keys.append(value.strip())
+    return [key for key in keys if key][:_MOST_KEYS]
+
+
+def _is_this_computer(scope: Scope) -> bool:
+    peer = scope.get("client")
+    try:
+        address = ipaddress.ip_address(peer[0].partition("%")[0]) if peer else None
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)  # an IPv6 socket shows 127.0.0.1 so
+    return address is not None and (mapped or address).is_loopback
+
+
+def places(error: BaseException) -> str:
+    """Type of an error and the last places it went through, without its message."""
+    if isinstance(error, BaseExceptionGroup):
+        return f"{type(error).__name__}[{', '.join(map(places, error.exceptions))}]"
+    frames = reversed(traceback.extract_tb(error.__traceback__)[-5:])
+    return f"{type(error).__name__} " + " < ".join(
+        f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames
+    )

@@ -7,9 +7,13 @@ rebinding) or its Origin header gives it away.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
-from urllib.parse import urlsplit
+import re
+from collections.abc import Callable, Iterable
 
+ASK_AGAIN_S = 5.0
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+(?:%[\w.~-]+)?\]|[^\[\]:@/?#\\\s]+)(?::(\d{0,5}))?")
+_LAST_PORT = 65535
+_PORTS = {"http": 80, "https": 443}
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -18,15 +22,19 @@ def split_host(value: str) -> str | None:
 
     None if it is no valid Host header.
     """
-    if value != value.strip() or "@" in value or "/" in value:
+    match = _AUTHORITY.fullmatch(value)
+    if match is None or int(match[2] or 0) > _LAST_PORT:
         return None
-    try:
-        parts = urlsplit(f"//{value}")
-        _ = parts.port  # raises for a port that is none
-    except ValueError:
+    host = canonical(match[1])
+    if match[1].startswith("[") and ":" not in host:
         return None
-    host = parts.hostname
-    return canonical(host) if host and not parts.path and not parts.query else None
+    return host or None
+
+
+def port_of(value: str) -> int | None:
+    """Return the port of a valid Host header, None without one."""
+    match = _AUTHORITY.fullmatch(value)
+    return int(match[2]) if match is not None and match[2] else None
 
 
 def canonical(host: str) -> str:
@@ -46,15 +54,25 @@ class HostRules:
         extra: `server.allowed_hosts`.
         origins: `server.allowed_origins`.
         lan: Whether other devices may come in.
+        own_now: Asks for `own` again when an unknown name comes, since addresses change with the
+            network; at most once every `ASK_AGAIN_S` seconds.
+        clock: Monotonic seconds.
     """
 
     def __init__(
-        self, own: Iterable[str], extra: Iterable[str], origins: Iterable[str], *, lan: bool
+        self,
+        own: Iterable[str],
+        extra: Iterable[str],
+        origins: Iterable[str],
+        *,
+        lan: bool,
+        own_now: Callable[[], Iterable[str]] | None = None,
+        clock: Callable[[], float] = float,
     ) -> None:
-        names = set(_LOOPBACK_NAMES) | set(map(canonical, extra))
-        if lan:
-            names |= set(map(canonical, own))
-        self._names = names
+        self._fixed = set(_LOOPBACK_NAMES) | {split_host(name) or canonical(name) for name in extra}
+        self._names = self._fixed | (set(map(canonical, own)) if lan else set())
+        self._own_now, self._clock = own_now if lan else None, clock
+        self._asked_at = clock()
         self._origins = {origin.rstrip("/").lower() for origin in origins}
 
     def knows(self, host_header: str) -> bool:
@@ -62,19 +80,32 @@ class HostRules:
         host = split_host(host_header)
         if host is None:
             return False
-        if host in self._names:
+        if host in self._names or host in self._names_now():
             return True
         try:  # the whole 127.0.0.0/8 block means this computer
             return ipaddress.ip_address(host).is_loopback
         except ValueError:
             return False
 
-    def allows_origin(self, origin: str, host_header: str, scheme: str) -> bool:
+    def _names_now(self) -> set[str]:
+        now = self._clock()
+        if self._own_now is not None and now - self._asked_at >= ASK_AGAIN_S:
+            self._asked_at = now
+            self._names = self._fixed | set(map(canonical, self._own_now()))
+        return self._names
+
+    def allows_origin(self, origin: str, host_header: str) -> bool:
         """Whether a page of that origin may ask: our own pages and the allowed ones."""
-        wanted = origin.rstrip("/").lower()
-        if wanted in self._origins:
+        if self.is_listed_origin(origin):
             return True
-        return wanted == f"{scheme}://{host_header}".lower() and self.knows(host_header)
+        page_scheme, found, authority = origin.lower().partition("://")
+        if not found or page_scheme not in _PORTS or not self.knows(host_header):
+            return False
+        # a proxy may have added https on the way, so the page's own scheme gives the port
+        usual = _PORTS[page_scheme]
+        return split_host(authority) == split_host(host_header) and (
+            port_of(authority) or usual
+        ) == (port_of(host_header) or usual)
 
     def is_listed_origin(self, origin: str) -> bool:
         """Whether the origin is one of `server.allowed_origins`, which get CORS headers."""

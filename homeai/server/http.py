@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from homeai.domain.errors import HomeAIError
+from homeai.domain.errors import HomeAIError, InvalidApiKey, MethodNotAllowed
 from homeai.server.encode import error_body
 
 Scope = MutableMapping[str, Any]
@@ -42,6 +42,11 @@ def error_headers(error: HomeAIError) -> list[tuple[str, str]]:
 
     OpenAI's SDKs repeat 408, 409, 429 and 5xx by themselves unless `x-should-retry` says no.
     """
+    if isinstance(error, InvalidApiKey):
+        return [("x-should-retry", "false"), ("www-authenticate", 'Bearer realm="homeai"')]
+    if isinstance(error, MethodNotAllowed):
+        allowed = error.details.get("allowed")
+        return [("x-should-retry", "false"), ("allow", str(allowed))]
     if not error.retryable:
         return [("x-should-retry", "false")]
     return [("retry-after", str(math.ceil(error.retry_after_s or 1)))]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import socket
-from collections import Counter
 from collections.abc import Iterator
-from typing import Any, ClassVar
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from homeai.server.connection import HEAD_BYTES, Connection, ConnectionLimits, Gate, GatedConfig
+from homeai.server.guard import Guard
 from homeai.settings.schema import Settings, is_loopback
 
-HEAD_BYTES = 64 * 1024
-HEAD_S = 15.0
 KEEP_ALIVE_S = 75
-MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS = 256, 64
 _BACKLOG = 512
+_ABORT_S, _GIVE_UP_S = 1.0, 2
+"""After the end was announced: cut what is still open, and stop waiting for it."""
 
 
 class BindingRefused(Exception):
@@ -51,45 +51,63 @@ def bind(host: str, port: int) -> socket.socket:
         BindingRefused: The address is not ours or the port is taken.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # a name such as localhost has both kinds of address; most programs try 127.0.0.1
+        family, kind, protocol, _, address = min(found, key=lambda one: one[0] != socket.AF_INET)
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
         raise BindingRefused(f"The address {host} cannot be used: {error.strerror}.") from error
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would let two programs share the port
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if address[0] == "::":
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         sock.bind(address)
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
-        raise BindingRefused(
-            f"Port {port} at {host} cannot be used: {error.strerror}. "
-            "Another program may have it; choose another with --port."
-        ) from error
+        raise BindingRefused(_why_not(host, port, error)) from error
     return sock
+
+
+def _why_not(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} at {host} is in use by another program. "
+            "Choose another with --port, or 0 for any free one."
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"The address {host} is none of this computer's."
+    if error.errno == errno.EACCES:
+        return f"Port {port} is reserved for the system; choose one from 1024 on with --port."
+    return f"Port {port} at {host} cannot be used: {error.strerror}."
 
 
 class Listener:
     """A running HTTP server.
 
     Args:
-        app: ASGI application.
+        app: The doors.
         sock: From `bind`.
+        limits: Of connections.
     """
 
-    def __init__(self, app: Any, sock: socket.socket) -> None:  # noqa: ANN401 -- any ASGI application
-        self._sock = sock
-        config = uvicorn.Config(
+    def __init__(
+        self, app: Guard, sock: socket.socket, limits: ConnectionLimits | None = None
+    ) -> None:
+        self._app, self._sock = app, sock
+        config = GatedConfig(
             app,
-            http=_LimitedProtocol,
+            Gate(limits or ConnectionLimits()),
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # anyone could send them
             timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=2,
+            timeout_graceful_shutdown=_GIVE_UP_S,
             h11_max_incomplete_event_size=HEAD_BYTES,
         )
         self._server = _Server(config)
@@ -107,7 +125,8 @@ class Listener:
         await self._server.serve(sockets=[self._sock])
 
     def stop(self) -> None:
-        """Accept nothing new, end idle connections, and let `run` return."""
+        """Accept nothing new, end event streams and idle connections, and let `run` return."""
+        self._app.closing.begin()
         self._server.should_exit = True
 
 
@@ -117,51 +136,14 @@ class _Server(uvicorn.Server):
         """The service answers signals itself."""
         yield
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Cut what does not end by itself, so that no request has to be torn out of its code."""
+        cutting = asyncio.get_running_loop().call_later(_ABORT_S, self._cut)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            cutting.cancel()
 
-class _LimitedProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 with a time limit for the head and a bound on connections."""
-
-    _by_address: ClassVar[Counter[str]] = Counter()
-    _all: ClassVar[int] = 0
-    _timer: asyncio.TimerHandle | None = None
-    _address = ""
-    _counted = False
-
-    def connection_made(self, transport: Any) -> None:  # noqa: ANN401
-        cls = _LimitedProtocol
-        peer = transport.get_extra_info("peername")
-        self._address = str(peer[0]) if peer else ""
-        if (
-            cls._all >= MAX_CONNECTIONS
-            or cls._by_address[self._address] >= MAX_CONNECTIONS_PER_ADDRESS
-        ):
-            transport.abort()
-            return
-        cls._all += 1
-        cls._by_address[self._address] += 1
-        self._counted = True
-        super().connection_made(transport)
-        self._timer = self.loop.call_later(HEAD_S, transport.abort)
-
-    def handle_events(self) -> None:
-        super().handle_events()
-        if self._timer is not None and getattr(self, "cycle", None) is not None:
-            self._timer.cancel()  # the first head is complete; keep-alive limits the pauses after it
-            self._timer = None
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._counted:
-            cls = _LimitedProtocol
-            self._counted = False
-            cls._all -= 1
-            cls._by_address[self._address] -= 1
-            if not cls._by_address[self._address]:
-                del cls._by_address[self._address]
-            super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if self._counted:
-            super().data_received(data)
+    def _cut(self) -> None:
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()

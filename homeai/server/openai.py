@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import sys
 import time
 from array import array
 from collections.abc import Callable
 from typing import Any
 
-from homeai.domain.errors import Cancelled, ModelNotFound
+from homeai.domain.errors import HomeAIError, LatencyExceedsDeadline, ModelNotFound
+from homeai.domain.request import EmbeddingRequest
 from homeai.server import decode
 from homeai.server.call import Call
 from homeai.server.encode import Dialect, usage_body
@@ -77,12 +79,14 @@ class OpenAI:
     async def _whole(
         self, call: Call, dialect: Dialect, watched: Watched, asked: decode.Asked
     ) -> None:
-        gathered = [await Gathered.of(g, r) for g, r in watched.pairs(asked.requests)]
-        error = next((g.error for g in gathered if g.error is not None), None)
-        if error is not None:
-            if not isinstance(error, Cancelled) or not watched.gone:
-                await send_error(call.send, call.request_id, error)
-            return
+        gathered: list[Gathered] = []
+        for generation, request in watched.pairs(asked.requests):
+            part = await Gathered.of(generation, request)
+            if part.error is not None:
+                if not watched.gone:
+                    await send_error(call.send, call.request_id, part.error)
+                return
+            gathered.append(part)
         choices, offset = [], 0
         for part in gathered:
             choices += part.choices(dialect, offset)
@@ -97,7 +101,19 @@ class OpenAI:
         """`POST /v1/embeddings`."""
         caller = decode.Caller(call.request_id, call.client, call.deadline_s(), self._new_seed)
         request, encoding = decode.embedding(await call.json_object(), caller)
-        vectors, tokens = await self._core.embed(request)
+        async with asyncio.TaskGroup() as group:
+            work = group.create_task(_embedded(self._core, request))
+            watcher = group.create_task(wait_until_gone(call.receive))
+            await asyncio.wait({work, watcher}, return_when=asyncio.FIRST_COMPLETED)
+            gone = not work.done()
+            work.cancel()
+            watcher.cancel()
+        if gone:
+            raise ClientGone
+        outcome = work.result()
+        if isinstance(outcome, HomeAIError):
+            raise outcome
+        vectors, tokens = outcome
         data = [
             {"object": "embedding", "index": index, "embedding": _encoded(vector, encoding)}
             for index, vector in enumerate(vectors)
@@ -125,6 +141,17 @@ class OpenAI:
         raise ModelNotFound(f"There is no model {wanted[:100]!r}.", param="model")
 
 
+async def _embedded(
+    core: Core, request: EmbeddingRequest
+) -> tuple[list[list[float]], int] | HomeAIError:
+    try:
+        return await core.embed(request)
+    except HomeAIError as error:  # a value, so that it does not tear the group of tasks
+        return error
+    except TimeoutError:
+        return LatencyExceedsDeadline("The vectors were not complete within the deadline.")
+
+
 def _card(model: ModelCard) -> dict[str, Any]:
     return {"id": model.name, "object": "model", "created": model.created, "owned_by": OWNER}
 
@@ -132,7 +159,10 @@ def _card(model: ModelCard) -> dict[str, Any]:
 def _encoded(vector: list[float], encoding: str) -> list[float] | str:
     if encoding == "float":
         return vector
-    return base64.b64encode(array("f", vector).tobytes()).decode()
+    packed = array("f", vector)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return base64.b64encode(packed.tobytes()).decode()
 
 
 async def _cancel_when_gone(call: Call, watched: Watched) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
+from typing import Any
 
 import msgspec
 
 from homeai.domain.errors import BadRequest, NotFound
 from homeai.server.call import Call
+from homeai.server.closing import Closing
+from homeai.server.encode import error_body
 from homeai.server.http import (
     ClientGone,
     EventStream,
     headers_of,
     send_json,
     send_whole,
+    sse,
     wait_until_gone,
 )
 from homeai.server.ports import Core
@@ -28,10 +32,11 @@ class Own:
 
     Args:
         core: The house.
+        closing: Tells when event streams have to end.
     """
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, core: Core, closing: Closing) -> None:
+        self._core, self._closing = core, closing
 
     async def live(self, call: Call) -> None:
         """`GET /live`: the process answers."""
@@ -50,23 +55,30 @@ class Own:
         await send_json(call.send, call.request_id, self._core.snapshot())
 
     async def requests(self, call: Call) -> None:
-        """`GET /homeai/v1/requests`."""
-        await send_json(call.send, call.request_id, {"requests": self._core.requests()})
+        """`GET /homeai/v1/requests`: those that the client may see."""
+        await send_json(call.send, call.request_id, {"requests": self._visible(call)})
 
     async def request(self, call: Call) -> None:
         """`GET /homeai/v1/requests/{id}`."""
-        await send_json(call.send, call.request_id, self._record(call.path_value))
+        await send_json(call.send, call.request_id, self._record(call))
 
     async def cancel(self, call: Call) -> None:
         """`DELETE /homeai/v1/requests/{id}`: cancel; a request that has ended stays as it is."""
-        self._record(call.path_value)
+        self._record(call)
         cancelled = self._core.cancel(call.path_value)
-        body = {"cancelled": cancelled, **self._record(call.path_value)}
+        body = {"cancelled": cancelled, **self._record(call)}
         await send_json(call.send, call.request_id, body)
 
-    def _record(self, request_id: str) -> dict[str, object]:
-        for record in self._core.requests():
-            if record["id"] == request_id:
+    def _visible(self, call: Call) -> list[dict[str, Any]]:
+        """This computer's programs see every request, a device on the LAN sees its own."""
+        records = self._core.requests()
+        if call.client.partition(":")[0] in ("desktop", "local"):
+            return records
+        return [record for record in records if record["client"] == call.client]
+
+    def _record(self, call: Call) -> dict[str, Any]:
+        for record in self._visible(call):
+            if record["id"] == call.path_value:
                 return record
         raise NotFound("There is no record of a request with this id.")
 
@@ -78,13 +90,23 @@ class Own:
                 raise BadRequest("Last-Event-ID: a number is needed.", param="Last-Event-ID")
             after = int(last)
         stream = EventStream(call.send, headers_of(call.request_id))
+        if call.scope["method"] == "HEAD":
+            await stream.begin()
+            await stream.end()
+            return
         try:
             async with asyncio.TaskGroup() as group:
-                alive = group.create_task(_keep_alive(stream))
                 follower = group.create_task(self._follow(stream, after))
-                await wait_until_gone(call.receive)
-                follower.cancel()
-                alive.cancel()
+                alive = group.create_task(_keep_alive(stream))
+                watcher = group.create_task(wait_until_gone(call.receive))
+                with self._closing.ends(watcher.cancel):
+                    await asyncio.wait({watcher, follower}, return_when=asyncio.FIRST_COMPLETED)
+                for task in (follower, alive, watcher):
+                    task.cancel()
+            if self._closing.begun:
+                body = msgspec.json.encode(error_body(self._closing.error(), call.request_id))
+                await stream.write(b"event: error\n" + sse(body))
+                await stream.end()
         except* ClientGone:
             pass
 
@@ -92,9 +114,8 @@ class Own:
         await stream.write(b": homeai events\n\n")
         async for number, event in self._core.events.follow(after):
             name = type(event).__name__
-            data = msgspec.json.encode(event)
             head = f"id: {number}\nevent: {name}\n".encode()
-            await stream.write(head + b"data: " + data + b"\n\n")
+            await stream.write(head + sse(msgspec.json.encode(event)))
 
 
 async def _keep_alive(stream: EventStream) -> None:

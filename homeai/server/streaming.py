@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,6 +130,7 @@ class Streamer:
         self._stream = EventStream(call.send, headers_of(call.request_id))
         self._finished: list[Finished] = []
         self._prompts: list[Usage] = []
+        self._place_word = "queued"  # at first, then "position"
 
     async def run(self) -> None:
         """Stream all generations, one after the other, to the end or the first error."""
@@ -150,35 +152,40 @@ class Streamer:
     async def _one(
         self, generation: Generation, request: GenerationRequest, offset: int
     ) -> HomeAIError | None:
-        left = request.n
-        wait_s = COMMIT_AFTER_S
-        pending: list[StreamEvent] = []
-        while left:
-            events = await generation.next_events(wait_s)
-            wait_s = KEEP_ALIVE_S
-            if not events:
-                events, pending = pending, []
-                await self._stream.write(self._comments(events) or b": homeai {}\n\n")
-                continue
-            if not self._stream.begun and all(isinstance(e, Queued) for e in events):
-                pending = events[-1:]  # told only if the wait becomes long
-                wait_s = COMMIT_AFTER_S
-                continue
+        end = len(self._finished) + request.n
+        commit_at = asyncio.get_running_loop().time() + COMMIT_AFTER_S
+        while len(self._finished) < end:
+            events = await self._news(generation, commit_at)
             failed = next((e for e in events if isinstance(e, Failed)), None)
-            for event in events:
-                if isinstance(event, Finished):
-                    left -= 1
-                    self._finished.append(event)
-                    if left == 0:
-                        self._prompts.append(event.usage)
-                elif isinstance(event, Started):
-                    await self._begin(event)
+            if failed is not None and not self._stream.begun:
+                return failed.error  # whatever came before it, a status says more
+            started = next((e for e in events if isinstance(e, Started)), None)
+            if started is not None:
+                await self._begin(started)
             data = b"".join(self._encoded(e, generation, request, offset) for e in events)
-            if data:
-                await self._stream.write(data)
+            if data or not events:
+                await self._stream.write(data or b": homeai {}\n\n")
             if failed is not None:
                 return failed.error
+            if len(self._finished) == end:
+                self._prompts.append(self._finished[-1].usage)
         return None
+
+    async def _news(self, generation: Generation, commit_at: float) -> Sequence[StreamEvent]:
+        """Return what is to be told now; nothing = it is time for a sign of life.
+
+        A place in line is told only if the wait becomes long.
+        """
+        if self._stream.begun:
+            return await generation.next_events(KEEP_ALIVE_S)
+        place: list[StreamEvent] = []
+        loop = asyncio.get_running_loop()
+        while (left_s := commit_at - loop.time()) > 0:
+            events = await generation.next_events(left_s)
+            if not all(isinstance(event, Queued) for event in events):
+                return events
+            place = list(events[-1:]) or place
+        return place
 
     def _encoded(
         self, event: StreamEvent, generation: Generation, request: GenerationRequest, offset: int
@@ -187,6 +194,7 @@ class Streamer:
             case Delta():
                 return self._delta(event, offset)
             case Finished():
+                self._finished.append(event)
                 return self._end(event, offset)
             case Started():
                 return self._start(event, generation, request, offset)
@@ -227,13 +235,14 @@ class Streamer:
         index = offset + event.choice
         return sse(self._dialect.chunk(index, event.text, entries=event.logprobs))
 
-    @staticmethod
-    def _comments(events: Sequence[StreamEvent]) -> bytes:
-        return b"".join(
-            sse_comment({"event": "position", "position": e.position, "ahead_s": e.ahead_s})
-            for e in events
-            if isinstance(e, Queued)
-        )
+    def _comments(self, events: Sequence[StreamEvent]) -> bytes:
+        comments = []
+        for event in events:
+            if isinstance(event, Queued):
+                kind, self._place_word = self._place_word, "position"
+                place = {"event": kind, "position": event.position, "ahead_s": event.ahead_s}
+                comments.append(sse_comment(place))
+        return b"".join(comments)
 
     async def _fail(self, error: HomeAIError) -> None:
         """Tell of an error: as a status while that is possible, else in-band and without [DONE]."""

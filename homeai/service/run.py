@@ -94,6 +94,8 @@ async def _serve(
         server.allowed_hosts,
         server.allowed_origins,
         lan=server.lan,
+        own_now=own_names,
+        clock=time.monotonic,
     )
     listener = Listener(create_app(service, rules, keys, token.encode()), sock)
     stop = asyncio.Event()

@@ -208,7 +208,8 @@ def settings(**server):
 @contextlib.asynccontextmanager
 async def listening(core, limits=None, host="127.0.0.1"):
     """The door on a real socket; yields the listener."""
-    listener = Listener(door(core), bind(host, 0), limits)
+    sock = await asyncio.to_thread(bind, host, 0)  # may look a name up
+    listener = Listener(door(core), sock, limits)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(listener.run())
         yield listener

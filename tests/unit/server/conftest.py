@@ -2,7 +2,7 @@
 
 # Loaded lazily by the first use of a thread, through Qt's import hook, which looks at files: that
 # would count as blocking the loop.
-import concurrent.futures.thread  # noqa: F401
+from concurrent.futures import ThreadPoolExecutor  # noqa: F401
 
 import httpx
 import pytest

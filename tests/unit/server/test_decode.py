@@ -196,7 +196,7 @@ async def test_what_is_not_offered_is_refused_instead_of_ignored(client, chat, f
                 "json_schema": {"name": "a", "schema": {"type": 5}},
             }
         },
-        {"grammar": "root ::="},
+        {"grammar": "root ::= ("},
     ],
     ids=["schema", "grammar"],
 )
