@@ -266,6 +266,11 @@ def test_brackets_inside_long_texts_are_no_arrays():
     assert len(decode_object(body)["prompt"]) == 480_000
 
 
+def test_more_arrays_than_anyone_needs_are_refused_before_they_cost_time():
+    with pytest.raises(HomeAIError, match="more than 200000"):
+        decode_object(b'{"a": [' + b"[]," * 200_000 + b"[]]}")
+
+
 def test_a_byte_order_mark_is_no_harm():
     assert decode_object(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
 

@@ -216,6 +216,29 @@ async def test_a_long_wait_is_told_in_comments_that_clients_ignore(client, core,
     assert events_of(response)[-1] == "[DONE]"
 
 
+async def test_a_short_wait_is_not_told(client, core, chat):
+    core.script = lambda request: [Queued(0)]
+    real = core.submit
+
+    def submit(request):
+        generation = real(request)
+        first = generation.next_events
+
+        async def step(timeout_s=None):
+            if generation.read == 1:
+                generation.push(*answer("Hi"))
+            return await first(timeout_s)
+
+        generation.next_events = step
+        return generation
+
+    core.submit = submit
+    response = await client.post(CHAT, json=chat(stream=True))
+
+    assert response.headers["homeai-device"] == "cpu"
+    assert not response.text.startswith(":")
+
+
 async def test_chat_logprobs_have_bytes_and_alternatives(client, core, chat):
     entry = TokenLogprob(5, b"\xc3", -0.5, [(5, b"\xc3", -0.5), (6, b"b", float("-inf"))])
     core.script = lambda request: [
