@@ -8,7 +8,7 @@ import os
 import click
 
 from homeai import logs
-from homeai.cli.context import paths, read_settings
+from homeai.cli.context import note, paths, read_settings
 from homeai.cli.display import has_display
 
 
@@ -42,4 +42,4 @@ def _headless(*, verbose: bool) -> int:
     logs.set_up(paths().logs, "core", verbose=verbose)
     from homeai.service.run import Order, serve
 
-    return serve(Order(read_settings().settings, paths()), click.echo)
+    return serve(Order(read_settings().settings, paths()), click.echo, note)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from homeai import logs
-from homeai.cli.context import fail, paths, read_settings
+from homeai.cli.context import fail, note, paths, read_settings
 
 
 @click.command()
@@ -47,4 +47,4 @@ def serve(
     from homeai.service.run import serve as run
 
     order = Order(layered.settings, paths(), ready_file, model, exit_with_parent)
-    sys.exit(run(order, click.echo))
+    sys.exit(run(order, click.echo, note))

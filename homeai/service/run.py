@@ -31,6 +31,8 @@ from homeai.settings.paths import Paths
 from homeai.settings.schema import Settings
 
 EXIT_OK, EXIT_FAILED = 0, 1
+
+Say = Callable[[str], None]
 DRAIN_S = 10.0
 
 
@@ -51,18 +53,19 @@ class Order:
     exit_with_parent: bool = False
 
 
-def serve(order: Order, say: Callable[[str], None]) -> int:
+def serve(order: Order, say: Say, note: Say) -> int:
     """Serve until told to stop; returns the exit status.
 
     Args:
         order: What to serve.
-        say: Prints a line for people.
+        say: Takes the one line with the address, when it is ready.
+        note: Takes everything else that people should know.
     """
     lock = hold(order.paths.runtime / "core.lock")
     if lock is None:
         running = corefile.read(order.paths.core_file)
         where = f" at {running.url} (pid {running.pid})" if running else ""
-        say(f"homeai is running already{where}; stop it first or use its address.")
+        note(f"homeai is running already{where}; stop it first or use its address.")
         return EXIT_FAILED
     with lock:
         keys = KeyRing(order.paths.keys_file)
@@ -71,14 +74,12 @@ def serve(order: Order, say: Callable[[str], None]) -> int:
             check_binding(order.settings, has_key=bool(keys.list()))
             sock = bind(server.host, server.port)
         except (BindingRefused, KeyFileError) as error:
-            say(str(error))
+            note(str(error))
             return EXIT_FAILED
-        return asyncio.run(_serve(order, keys, sock, say))
+        return asyncio.run(_serve(order, keys, sock, say, note))
 
 
-async def _serve(
-    order: Order, keys: KeyRing, sock: socket.socket, say: Callable[[str], None]
-) -> int:
+async def _serve(order: Order, keys: KeyRing, sock: socket.socket, say: Say, note: Say) -> int:
     settings, paths = order.settings, order.paths
     service = Service(
         settings,
@@ -106,7 +107,7 @@ async def _serve(
         if order.exit_with_parent:
             _stop_on_eof(stop)
         _announce(paths, listener.url, token)
-        telling = group.create_task(_tell(order, service, listener.url, token, say))
+        telling = group.create_task(_tell(order, service, listener.url, token, say, note))
         stopping = group.create_task(stop.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -126,22 +127,20 @@ def _announce(paths: Paths, url: str, token: str) -> None:
     )
 
 
-async def _tell(
-    order: Order, service: Service, url: str, token: str, say: Callable[[str], None]
-) -> None:
-    say(f"homeai serves at {url}")
+async def _tell(order: Order, service: Service, url: str, token: str, say: Say, note: Say) -> None:
     await service.wait_until_settled()
     snapshot = service.snapshot()
     if snapshot.problem is not None:
-        say(f"No model is ready. {snapshot.problem}")
+        note(f"No model is ready. {snapshot.problem}")
     elif snapshot.model is not None:
         tiny = " It is tiny: good for a first try, often wrong." if snapshot.model.tiny else ""
-        say(f"The model {snapshot.model.name} is ready.{tiny}")
+        note(f"The model {snapshot.model.name} is ready.{tiny}")
     if order.ready_file is not None:
         token_file = order.paths.runtime / "token"
         write_private(token_file, token.encode())
         ready = {"url": url, "pid": os.getpid(), "token_file": str(token_file)}
         write_private(order.ready_file, json.dumps(ready).encode())
+    say(f"homeai serves at {url}")  # last: whoever reads it finds all of the above
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

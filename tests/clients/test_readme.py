@@ -29,7 +29,7 @@ def address(starter_model, tmp_path_factory):
     said = []
     for line in core.stdout:
         said.append(line)
-        if "is ready" in line:
+        if "serves at" in line:
             break
     yield re.search(r"http://\S+", "".join(said))[0]
     core.terminate()
