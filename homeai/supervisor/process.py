@@ -87,6 +87,7 @@ class WorkerProcess:
     _deaths: list[float] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _again: asyncio.Event = field(default_factory=asyncio.Event)
+    _ladder: list[asyncio.TimerHandle] = field(default_factory=list)
     _stopping: bool = False
 
     async def run(self) -> None:
@@ -129,16 +130,25 @@ class WorkerProcess:
     async def recycle(self) -> None:
         """End the process so that `run` starts it anew with what `load` says then."""
         self.start_again()
-        if self._link is not None:
-            self._link.send(Stop())
+        self._ask_to_end()
 
     async def stop(self) -> None:
         """Let `run` end: ask the process, wait, kill. Safe to call twice."""
         self._stopping = True
         self._again.set()
         self._wake()
-        if self._link is not None:
-            self._link.send(Stop())
+        self._ask_to_end()
+
+    def _ask_to_end(self) -> None:
+        """Begin the ladder: ask, terminate, kill. It ends with the process."""
+        link = self._link
+        if link is not None and not self._ladder:
+            link.send(Stop())
+            loop = asyncio.get_running_loop()
+            self._ladder = [
+                loop.call_later(_STOP_GRACE_S, link.terminate),
+                loop.call_later(2 * _STOP_GRACE_S, link.kill),
+            ]
 
     async def _after(self, ending: Ending) -> None:
         if self._stopping:
@@ -202,6 +212,8 @@ class WorkerProcess:
         finally:
             link.kill()
             link.close()
+            while self._ladder:
+                self._ladder.pop().cancel()
             was_ready = self.ready is not None
             self._link = self.ready = self.pid = self.heartbeat = self.load_progress = None
         return diagnose(
