@@ -43,16 +43,16 @@ def running_or_started(paths: Paths) -> Iterator[Core]:
         yield Core(found.url, found.token)
         return
     with tempfile.TemporaryDirectory() as folder:
-        ready = Path(folder) / "ready.json"
-        process = _start(ready)
+        ready, said = Path(folder) / "ready.json", Path(folder) / "said"
+        process = _start(ready, said)
         try:
-            _wait_for(ready, process)
+            _wait_for(ready, said, process)
             yield running(paths)
         finally:
             _stop(process)
 
 
-def _start(ready: Path) -> subprocess.Popen[bytes]:
+def _start(ready: Path, said: Path) -> subprocess.Popen[bytes]:
     program = (
         [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "homeai"]
     )
@@ -62,14 +62,16 @@ def _start(ready: Path) -> subprocess.Popen[bytes]:
     own_group = 0
     if sys.platform == "win32":
         own_group = subprocess.CREATE_NEW_PROCESS_GROUP
-    return subprocess.Popen(  # noqa: S603 -- our own program, no foreign text
-        [*program, *options],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ,
-        start_new_session=True,
-        creationflags=own_group,
-    )
+    with said.open("wb") as errors:  # a file: a pipe that nobody reads would fill and stop the core
+        return subprocess.Popen(  # noqa: S603 -- our own program, no foreign text
+            [*program, *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            env=os.environ,
+            start_new_session=True,
+            creationflags=own_group,
+        )
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -80,11 +82,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
 
 
-def _wait_for(ready: Path, process: subprocess.Popen[bytes]) -> None:
+def _wait_for(ready: Path, said: Path, process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + START_S
     while not ready.exists():
         try:
@@ -93,13 +93,11 @@ def _wait_for(ready: Path, process: subprocess.Popen[bytes]) -> None:
             if time.monotonic() > end:
                 raise CoreUnreachable("the service did not become ready in time") from None
         else:
-            raise CoreUnreachable(
-                f"the service could not be started. {_last_words(process)}".strip()
-            )
+            raise CoreUnreachable(f"the service could not be started. {_last_words(said)}".strip())
 
 
-def _last_words(process: subprocess.Popen[bytes]) -> str:
-    """What it said before it ended: a few lines at most, so they wait in the pipe."""
-    said = process.stdout.read() if process.stdout is not None else b""
-    lines = said.decode("utf-8", "replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+def _last_words(said: Path) -> str:
+    """What it said before it ended."""
+    lines = said.read_text("utf-8", "replace").splitlines()
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return last.removeprefix("note: ")
