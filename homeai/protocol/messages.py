@@ -59,16 +59,20 @@ class Submit(_Message, frozen=True, tag="submit"):
 
     Attributes:
         client: Prefix reuse happens only between tickets of one client.
-        prompt_ids: Packed int32.
+        prompt_ids: Packed int32; empty if `prompt` is given.
+        prompt: A prompt that is not prepared yet: the ticket is answered by `Prepared` first, which saves
+            a round trip when a sequence is free. If it does not fit, nothing else follows.
         accepted_ids: Packed int32; tokens an earlier attempt already drew (resume), else empty.
         sent_chars: Characters of answer text that already reached the client (resume).
-        max_tokens: Most tokens of the answer, accepted ones included.
+        max_tokens: Most tokens of the answer, accepted ones included; 0 = what the context holds, only
+            with `prompt`.
     """
 
     ticket: int
     client: str
-    prompt_ids: bytes
     max_tokens: int
+    prompt_ids: bytes = b""
+    prompt: Prompt | None = None
     sampling: Sampling = Sampling()
     stop: tuple[str, ...] = ()
     grammar: str | None = None

@@ -18,16 +18,21 @@ def prepare(ticket: int, request: GenerationRequest) -> Prepare:
 
 
 def submit(ticket: int, generation: Generation, choice: int) -> Submit:
-    """Ask for one answer; each choice after the first draws with a seed of its own."""
+    """Ask for one answer; each choice after the first draws with a seed of its own.
+
+    Without token ids the prompt goes along as it is, and the worker prepares it first.
+    """
     request = generation.request
     sampling = request.sampling
     if choice:
         sampling = msgspec.structs.replace(sampling, seed=(sampling.seed + choice) & _SEED_MASK)
+    is_prepared = generation.prompt_ids is not None
     return Submit(
         ticket=ticket,
         client=request.client,
         prompt_ids=generation.prompt_ids or b"",
-        max_tokens=generation.answer_tokens,
+        prompt=None if is_prepared else request.prompt,
+        max_tokens=generation.answer_tokens if is_prepared else request.max_tokens or 0,
         sampling=sampling,
         stop=request.stop,
         grammar=request.grammar,

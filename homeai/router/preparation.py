@@ -37,6 +37,10 @@ class Preparation:
         self._open[ticket] = generation
         self._worker.send(orders.prepare(ticket, generation.request))
 
+    def expect(self, ticket: int, generation: Generation) -> None:
+        """The prompt was sent along with an order: its ids will come under that ticket."""
+        self._open[ticket] = generation
+
     def resume(self, generations: Iterable[Generation]) -> None:
         """A worker became ready: begin anew with all that wait."""
         for generation in generations:

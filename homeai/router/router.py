@@ -97,6 +97,9 @@ class Router:
             self._fail(generation, error)
             return generation
         generation.move(RequestState.WAITING)
+        if self._may_start_at_once(request):
+            self._start(generation)
+            return generation
         self._line.join(generation)
         wait_s = min(policy.queue_wait_s, self._deadline_s(generation))
         loop = asyncio.get_running_loop()
@@ -120,6 +123,13 @@ class Router:
         if self._line.get(request.id) or request.id in self._running:
             return from_code("invalid_request", f"A request with the id {request.id} is under way.")
         return self._line.refusal(request, policy, idle=self._free() > 0)
+
+    def _may_start_at_once(self, request: GenerationRequest) -> bool:
+        """Whether its prompt can be prepared and computed in one go: nobody waits, a sequence is free.
+
+        Several answers share one prompt, which is then better prepared once.
+        """
+        return request.n == 1 and not len(self._line) and self._free() > 0
 
     # ---- a worker says something --------------------------------------------------------------
 
@@ -168,7 +178,8 @@ class Router:
 
     def _on_refused(self, message: Refused) -> None:
         ticket = message.ticket
-        generation = self._preparation.take(ticket) or self._open.pop(ticket, None)
+        asked, running = self._preparation.take(ticket), self._open.pop(ticket, None)
+        generation = asked or running
         if generation is not None and not generation.ended:
             self._fail(generation, from_code(message.code, message.message, message.param))
 
@@ -214,6 +225,8 @@ class Router:
             ticket = next(self._tickets)
             generation.tickets[ticket] = choice
             self._open[ticket] = generation
+            if generation.prompt_ids is None:
+                self._preparation.expect(ticket, generation)
             self._worker.send(orders.submit(ticket, generation, choice))
 
     def _deadline_s(self, generation: Generation) -> float:

@@ -76,7 +76,7 @@ def _serve(order: Load, channel: Channel, work: Inbox[ToWorker], prompts: Inbox[
         return EXIT_FAILED
     engine = Engine(loaded.model, loaded.context, channel.send)
     embedder = Embedder(loaded.model, loaded.context) if loaded.embeds else None
-    preparer = Preparer(loaded.model, channel.send)
+    preparer = Preparer(loaded.model, loaded.ready.context_tokens, channel.send, work.put)
     threading.Thread(target=preparer.run, args=(prompts,), daemon=True).start()
     threading.Thread(target=_beat, args=(channel, engine), daemon=True).start()
     channel.send(loaded.ready)
@@ -112,6 +112,10 @@ def _compute(
     return EXIT_OK
 
 
+def _is_unprepared(message: ToWorker) -> bool:
+    return isinstance(message, Submit) and message.prompt is not None
+
+
 def _wrong_kind(ticket: int, does: str) -> Refused:
     return Refused(
         ticket=ticket, code="invalid_request", message=f"This model {does}.", param="model"
@@ -125,8 +129,12 @@ def _read(channel: Channel, work: Inbox[ToWorker], prompts: Inbox[ToWorker]) -> 
         for message in channel.receive():
             if isinstance(message, Stop):
                 break
-            target = prompts if isinstance(message, Prepare | Detokenize) else work
-            target.put(message)
+            if isinstance(message, Prepare | Detokenize) or _is_unprepared(message):
+                prompts.put(message)
+                continue
+            work.put(message)
+            if isinstance(message, Cancel):
+                prompts.put(message)  # its ticket may still be there; it follows it then
         status = EXIT_OK
     except (OSError, ValueError) as error:
         sys.stderr.write(f"channel broken: {type(error).__name__}\n")

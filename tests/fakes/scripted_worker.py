@@ -71,6 +71,9 @@ class Script:
                 ids = ids_to_bytes(range(1, 6))
                 self.send(Prepared(ticket=message.ticket, prompt_ids=ids))
             case Submit():
+                if message.prompt is not None:
+                    ids = ids_to_bytes(range(1, 6))
+                    self.send(Prepared(ticket=message.ticket, prompt_ids=ids))
                 self._submit(message)
             case Cancel():
                 self._held.discard(message.ticket)
@@ -111,7 +114,7 @@ class Script:
             return
         if self._mode == "repeat":
             self.send(first)
-        count = min(order.max_tokens, self._script.get("tokens", 3))
+        count = min(order.max_tokens or 95, self._script.get("tokens", 3))
         for index in range(1, count):
             self.send(Step(pieces=[Piece(ticket, index, [7], "a")]))
         self.send(self._done(ticket, "stop", count))
