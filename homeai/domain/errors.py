@@ -12,13 +12,17 @@ HomeAIError
 │   └── ModelNotFound          404  model_not_found
 ├── MethodNotAllowed           405  method_not_allowed
 ├── RequestTimeout             408  request_timeout
+├── IdempotencyConflict        409  idempotency_conflict
 ├── PayloadTooLarge            413  payload_too_large
+├── PoisonRequest              422  poison_request
 ├── Cancelled                  499  cancelled
 ├── Busy                       503  (a repeat is right: `Retry-After` is sent)
 │   ├── QueueFull                   queue_full
 │   ├── ModelLoading                model_loading
 │   └── ShuttingDown                shutting_down
 ├── CircuitOpen                503  circuit_open
+├── GpuOnly                    503  gpu_only
+├── EffectCommitted            503  effect_committed
 ├── LatencyExceedsDeadline     503  latency_exceeds_deadline
 ├── RamInsufficient            503  ram_insufficient
 ├── CpuKernelsMissing          503  cpu_kernels_missing
@@ -131,6 +135,18 @@ class RequestTimeout(HomeAIError):
     code, http_status = "request_timeout", 408
 
 
+class IdempotencyConflict(HomeAIError):
+    """An `Idempotency-Key` was used before with another body."""
+
+    code, http_status = "idempotency_conflict", 409
+
+
+class PoisonRequest(HomeAIError):
+    """The request killed a worker twice; it is not tried again."""
+
+    code, http_status = "poison_request", 422
+
+
 class PayloadTooLarge(HomeAIError):
     """The body is larger than `server.max_body_mib`."""
 
@@ -171,6 +187,18 @@ class CircuitOpen(HomeAIError):
     """The worker failed too often in a short time; no more tries for now."""
 
     code, http_status = "circuit_open", 503
+
+
+class GpuOnly(HomeAIError):
+    """The GPU cannot answer, and its owner or the client forbade the CPU."""
+
+    code, http_status = "gpu_only", 503
+
+
+class EffectCommitted(HomeAIError):
+    """A tool had acted already, so the request must not be tried again; the effects are listed."""
+
+    code, http_status = "effect_committed", 503
 
 
 class LatencyExceedsDeadline(HomeAIError):

@@ -93,6 +93,19 @@ class Delta(msgspec.Struct, frozen=True):
     logprobs: list[TokenLogprob] | None = None
 
 
+class Notice(msgspec.Struct, frozen=True):
+    """Something the client should know before it gets (more of) its answer.
+
+    Attributes:
+        kind: `degraded` (another worker will take over; with reason, estimate, choices) | `resumed` (it
+            goes on from a token) | `waiting` (it waits for the GPU).
+        facts: For the SSE comment and the `homeai` object; never text of prompt or answer.
+    """
+
+    kind: str
+    facts: dict[str, Any]
+
+
 class Finished(msgspec.Struct, frozen=True):
     """One choice is complete."""
 
@@ -109,4 +122,4 @@ class Failed(msgspec.Struct, frozen=True):
     error: HomeAIError
 
 
-StreamEvent = Queued | Started | Delta | Finished | Failed
+StreamEvent = Queued | Started | Notice | Delta | Finished | Failed

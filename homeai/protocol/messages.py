@@ -33,6 +33,7 @@ class Load(_Message, frozen=True, tag="load"):
         threads_batch: Threads of prefill and batched decode; 0 = cores.
         device: `cpu` | `gpu`.
         kv_type: `f16` | `q8_0`; the exact profile always takes q8_0.
+        standby: Load the model only; the context, which costs memory, is made on `Arm`.
     """
 
     path: str
@@ -43,6 +44,15 @@ class Load(_Message, frozen=True, tag="load"):
     threads_batch: int = 0
     device: str = "cpu"
     kv_type: str = "f16"
+    standby: bool = False
+
+
+class Arm(_Message, frozen=True, tag="arm"):
+    """Make the context of a model that stands by. Answered by `Ready` or `LoadFailed`."""
+
+
+class Disarm(_Message, frozen=True, tag="disarm"):
+    """Give the context's memory back and stand by. Answered by `StandingBy`; ignored while it works."""
 
 
 class Prepare(_Message, frozen=True, tag="prepare"):
@@ -108,7 +118,7 @@ class Stop(_Message, frozen=True, tag="stop"):
     """End the process; running tickets are dropped."""
 
 
-ToWorker = Load | Prepare | Submit | Embed | Cancel | Detokenize | Stop
+ToWorker = Load | Arm | Disarm | Prepare | Submit | Embed | Cancel | Detokenize | Stop
 
 
 # ---- worker → core -------------------------------------------------------------------------------
@@ -125,6 +135,12 @@ class Loading(_Message, frozen=True, tag="loading"):
     """Fraction 0..1 of the weights that are loaded."""
 
     fraction: float
+
+
+class StandingBy(_Message, frozen=True, tag="standing_by"):
+    """The model is loaded and checked, without a context: prompts can be prepared, not computed."""
+
+    weights_bytes: int | None = None
 
 
 class Ready(_Message, frozen=True, tag="ready"):
@@ -278,6 +294,7 @@ class Fatal(_Message, frozen=True, tag="fatal"):
 FromWorker = (
     Hello
     | Loading
+    | StandingBy
     | Ready
     | LoadFailed
     | Prepared

@@ -34,8 +34,9 @@ from homeai.settings.paths import Paths
 from homeai.settings.schema import Settings
 from homeai.supervisor.diagnosis import Ending
 from homeai.supervisor.launch import worker_launch
-from homeai.supervisor.process import Listener, WorkerProcess
-from homeai.supervisor.process import Policy as WorkerPolicy
+from homeai.supervisor.process import WorkerProcess
+from homeai.supervisor.terms import Listener
+from homeai.supervisor.terms import Policy as WorkerPolicy
 
 logger = logging.getLogger(__name__)
 

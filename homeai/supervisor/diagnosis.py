@@ -20,11 +20,16 @@ class Ending:
         code: Code of `domain.errors` for the requests it held.
         sentence: For the user.
         restart: Whether another start can help.
+        reason: Why service is degraded, in one word: `out_of_memory` | `compute_failed` | `load_failed` |
+            `crashed` | `hung` | `ram_short` | `kernels_missing` | `ended`.
+        by_signal: It died by a signal that a request may have caused.
     """
 
     code: str
     sentence: str
     restart: bool = True
+    reason: str = "ended"
+    by_signal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +56,24 @@ class Evidence:
 def diagnose(evidence: Evidence) -> Ending:
     """Return what happened. What the worker said itself counts before how it ended."""
     if evidence.reported is not None:
-        code, sentence = evidence.reported
-        # a bad file stays bad; memory may come back
-        return Ending(code, sentence, restart=code != "model_invalid")
+        return _by_report(*evidence.reported, during_load=evidence.during_load)
     if evidence.stalled:
-        return Ending("worker_failed", "The worker hung and was ended.")
+        return Ending("worker_failed", "The worker hung and was ended.", reason="hung")
     if evidence.broken_channel:
         return Ending("worker_failed", "The worker sent what is no message and was ended.")
     if evidence.status is not None and evidence.status < 0:
         return _by_signal(-evidence.status, evidence)
     when = "while it loaded the model" if evidence.during_load else "while it worked"
     return Ending("worker_failed", f"The worker ended with status {evidence.status} {when}.")
+
+
+def _by_report(code: str, sentence: str, *, during_load: bool) -> Ending:
+    if code == "ram_insufficient":
+        return Ending(code, sentence, reason="out_of_memory")
+    # a bad file stays bad, and so does a machine without the device; memory may come back
+    final = code in ("model_invalid", "no_device")
+    reason = "load_failed" if during_load else "compute_failed"
+    return Ending(code, sentence, restart=not final, reason=reason)
 
 
 def _by_signal(number: int, evidence: Evidence) -> Ending:
@@ -71,7 +83,11 @@ def _by_signal(number: int, evidence: Evidence) -> Ending:
             "cpu_kernels_missing",
             "The engine was built for another processor; build it on this machine.",
             restart=False,
+            reason="kernels_missing",
         )
     if name == "SIGKILL" and evidence.oom_kills:
-        return Ending("ram_insufficient", "The system ended the worker because memory ran out.")
-    return Ending("worker_failed", f"The worker was ended by {name}.")
+        text = "The system ended the worker because memory ran out."
+        return Ending("ram_insufficient", text, reason="ram_short")
+    return Ending(
+        "worker_failed", f"The worker was ended by {name}.", reason="crashed", by_signal=True
+    )

@@ -8,11 +8,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from homeai.domain.errors import CircuitOpen, HomeAIError, ShuttingDown, from_code
 from homeai.domain.states import WorkerState, advance
 from homeai.protocol.framing import FrameDecoder, FrameError
 from homeai.protocol.messages import (
     PROTOCOL_VERSION,
+    Arm,
+    Disarm,
     Fatal,
     FromWorker,
     Heartbeat,
@@ -21,11 +25,13 @@ from homeai.protocol.messages import (
     LoadFailed,
     Loading,
     Ready,
+    StandingBy,
     Stop,
     ToWorker,
 )
 from homeai.supervisor import restart
 from homeai.supervisor.diagnosis import Ending, Evidence, diagnose
+from homeai.supervisor.terms import Level, Listener, Policy
 from homeai.supervisor.transport import Launch, Link, spawn
 from homeai.supervisor.watch import Progress, oom_kill_count
 
@@ -33,25 +39,6 @@ logger = logging.getLogger(__name__)
 
 _READ_BYTES = 1 << 16
 _STOP_GRACE_S = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Limits of a worker's life; see `recovery.*` in the settings."""
-
-    max_restarts: int = 3
-    window_s: float = 600.0
-    stall_s: float = 60.0
-
-
-@dataclass(slots=True)
-class Listener:
-    """What the owner of a worker wants to hear; called in the event loop, must not block."""
-
-    on_messages: Callable[[list[FromWorker]], None] = lambda _messages: None
-    on_state: Callable[[WorkerState, WorkerState, str | None], None] = lambda *_: None
-    on_progress: Callable[[float], None] = lambda _fraction: None
-    on_ending: Callable[[Ending], None] = lambda _ending: None
 
 
 @dataclass
@@ -67,6 +54,11 @@ class WorkerProcess:
         policy: Restart and stall limits.
         listener: Hears of messages, states and endings.
         chance: Random number 0 ≤ x < 1 for each restart pause.
+        level: How much of it is wanted now; change it with `want`.
+
+    Attributes:
+        probe_at: Event loop time of the next try while the circuit is open; None = closed, or no try
+            will come by itself.
     """
 
     name: str
@@ -75,6 +67,8 @@ class WorkerProcess:
     policy: Policy
     listener: Listener
     chance: Callable[[], float]
+    level: Level = Level.READY
+    probe_at: float | None = None
     state: WorkerState = WorkerState.STOPPED
     ready: Ready | None = None
     pid: int | None = None
@@ -88,16 +82,36 @@ class WorkerProcess:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _again: asyncio.Event = field(default_factory=asyncio.Event)
     _ladder: list[asyncio.TimerHandle] = field(default_factory=list)
+    _probes: int = 0
     _stopping: bool = False
 
     async def run(self) -> None:
         """Own the process until `stop` was called."""
         try:
             while not self._stopping:
+                if self.level is Level.OFF:
+                    self._move(WorkerState.STOPPED)
+                    await self._again.wait()
+                    self._again.clear()
+                    continue
                 self._move(WorkerState.STARTING)
                 await self._after(await self._live())
         finally:
             self._move(WorkerState.STOPPED)
+
+    def want(self, level: Level) -> None:
+        """Say how much of the worker is wanted from now on. Safe at any time; the owner follows."""
+        if level is self.level:
+            return
+        self.level = level
+        if level is Level.OFF:
+            self._ask_to_end()
+        elif self.state is WorkerState.STANDBY and level is Level.READY:
+            self.send(Arm())
+        elif self.state is WorkerState.READY and level is Level.STANDBY:
+            self.send(Disarm())
+        elif self.state is WorkerState.STOPPED:
+            self._again.set()
 
     async def ensure_ready(self) -> Ready:
         """Return once the worker accepts work. Do not look at `state` first: the owner decides.
@@ -123,7 +137,8 @@ class WorkerProcess:
 
     def start_again(self) -> None:
         """Try once more after giving up, for instance with another model."""
-        self.failure = None
+        self.failure = self.probe_at = None
+        self._probes = 0
         self._deaths.clear()
         self._again.set()
 
@@ -151,39 +166,46 @@ class WorkerProcess:
             ]
 
     async def _after(self, ending: Ending) -> None:
-        if self._stopping:
+        if self._stopping or self.level is Level.OFF:
             self.listener.on_ending(ending)
             return
         now = asyncio.get_running_loop().time()
         self._deaths.append(now)
         self.last_failure = ending.sentence
         logger.warning("worker ended worker=%s code=%s", self.name, ending.code)
-        verdict: restart.RestartAfter | restart.GiveUp = restart.GiveUp(ending.sentence)
-        if ending.restart:
-            verdict = restart.decide(
-                self._deaths,
-                now=now,
-                max_restarts=self.policy.max_restarts,
-                window_s=self.policy.window_s,
-                chance=self.chance(),
-            )
-        if isinstance(verdict, restart.GiveUp):
-            self.failure = (
-                CircuitOpen(f"{ending.sentence} {verdict.reason} It was not started again.")
-                if ending.restart
-                else from_code(ending.code, ending.sentence)
-            )
+        if not ending.restart:
+            self.failure = from_code(ending.code, ending.sentence)
             self._move(WorkerState.FAILED, ending.sentence)
             self.listener.on_ending(ending)
             self._again.clear()
             await self._again.wait()
+            self._again.clear()
+            return
+        verdict = restart.decide(
+            self._deaths,
+            now=now,
+            max_restarts=self.policy.max_restarts,
+            window_s=self.policy.window_s,
+            probes=self._probes,
+            chance=self.chance(),
+        )
+        if isinstance(verdict, restart.OpenCircuit):
+            self._probes += 1
+            self.probe_at = now + verdict.probe_after_s
+            self.failure = CircuitOpen(
+                f"{ending.sentence} {verdict.reason} "
+                f"The next try is in {verdict.probe_after_s:.0f} s."
+            )
+            self._move(WorkerState.FAILED, ending.sentence)
+            pause_s = verdict.probe_after_s
         else:
             self._move(WorkerState.BACKOFF, ending.sentence)
-            self.listener.on_ending(ending)
-            self.restarts += 1
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(verdict.seconds):
-                    await self._again.wait()
+            pause_s = verdict.seconds
+        self.listener.on_ending(ending)
+        self.restarts += 1
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._again.wait()
         self._again.clear()
 
     async def _live(self) -> Ending:
@@ -247,9 +269,10 @@ class WorkerProcess:
                     case Loading():
                         self.load_progress = message.fraction
                         self.listener.on_progress(message.fraction)
+                    case StandingBy():
+                        self._stand_by(link)
                     case Ready():
-                        self.ready, self.load_progress = message, None
-                        self._move(WorkerState.READY)
+                        self._became_ready(link, message)
                     case LoadFailed() | Fatal():
                         reported = (message.code, message.message)
                     case Heartbeat():
@@ -259,11 +282,25 @@ class WorkerProcess:
                         pass
             self.listener.on_messages(messages)
 
+    def _stand_by(self, link: Link) -> None:
+        self.ready = self.load_progress = None
+        self._move(WorkerState.STANDBY)
+        if self.level is Level.READY:
+            link.send(Arm())
+
+    def _became_ready(self, link: Link, message: Ready) -> None:
+        self.ready, self.load_progress = message, None
+        self.failure = self.probe_at = None
+        self._move(WorkerState.READY)
+        if self.level is Level.STANDBY:
+            link.send(Disarm())
+
     def _greet(self, link: Link, hello: Hello) -> None:
         if hello.protocol != PROTOCOL_VERSION:
             msg = f"worker speaks protocol {hello.protocol}, not {PROTOCOL_VERSION}"
             raise FrameError(msg)
-        link.send(self.load())
+        order = self.load()
+        link.send(msgspec.structs.replace(order, standby=self.level is Level.STANDBY))
 
     def _move(self, new: WorkerState, reason: str | None = None) -> None:
         if new is self.state:

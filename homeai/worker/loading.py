@@ -35,25 +35,27 @@ class Loaded:
     ready: Ready
 
 
-def load(order: Load, channel: Channel) -> Loaded | LoadFailed:
-    """Load the model and make its context; progress goes to the core as it comes."""
-    exact = order.profile == "exact"
-    model: Model | None = None
+def open_model(order: Load, channel: Channel) -> Model | LoadFailed:
+    """Load the model; progress goes to the core as it comes."""
     try:
-        model = Model(
+        return Model(
             Path(order.path),
             gpu=order.device == "gpu",
-            repack=not exact,
+            repack=order.profile != "exact",
             progress=_Progress(channel).report,
         )
     except HomeAIError as error:
         return LoadFailed(code=error.code, message=error.message, stage="load")
+
+
+def make_context(order: Load, model: Model) -> Loaded | LoadFailed:
+    """Make the context of a loaded model."""
+    exact = order.profile == "exact"
     embeds = is_embedding_model(model)
     shape = _shape(order, model, exact=exact, embeds=embeds)
     try:
         context = Context(model, shape)
     except HomeAIError as error:
-        model.close()
         return LoadFailed(code=error.code, message=error.message, stage="context")
     native = lib.LOG.text()
     ready = Ready(
@@ -79,14 +81,19 @@ def is_embedding_model(model: Model) -> bool:
     return not model.has_decoder or pooling not in {None, "0"}
 
 
+def context_tokens(order: Load, model: Model) -> int:
+    """What one sequence may hold: what was asked for, at most what the model was trained for."""
+    return min(order.context_tokens, model.train_context or order.context_tokens)
+
+
 def _shape(order: Load, model: Model, *, exact: bool, embeds: bool) -> ContextShape:
     cores = threads.usable_cores()
-    context_tokens = min(order.context_tokens, model.train_context or order.context_tokens)
+    tokens = context_tokens(order, model)
     batch = BATCH_TOKENS
     if embeds:  # the pooled vector needs the whole input in one call
-        batch = min(context_tokens, _MAX_EMBEDDING_BATCH)
+        batch = min(tokens, _MAX_EMBEDDING_BATCH)
     return ContextShape(
-        context_tokens=context_tokens,
+        context_tokens=tokens,
         sequences=1 if embeds else order.sequences,
         batch_tokens=batch,
         threads=threads.decode_threads(order.threads, cores),

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 import psutil
 
 from homeai.protocol.messages import (
+    Arm,
     Cancel,
     Detokenize,
+    Disarm,
     Embed,
     Fatal,
     Heartbeat,
@@ -26,6 +28,7 @@ from homeai.protocol.messages import (
     LoadFailed,
     Prepare,
     Refused,
+    StandingBy,
     Stop,
     Submit,
     ToWorker,
@@ -67,25 +70,53 @@ def _serve(order: Load, channel: Channel, work: Inbox[ToWorker], prompts: Inbox[
     prepare_environment(order.profile)
     from homeai.worker.embedder import Embedder
     from homeai.worker.engine import Engine
-    from homeai.worker.loading import load
+    from homeai.worker.loading import context_tokens, make_context, open_model
     from homeai.worker.preparer import Preparer
 
-    loaded = load(order, channel)
-    if isinstance(loaded, LoadFailed):
-        channel.send(loaded)
+    model = open_model(order, channel)
+    if isinstance(model, LoadFailed):
+        channel.send(model)
         return EXIT_FAILED
-    engine = Engine(loaded.model, loaded.context, channel.send)
-    embedder = Embedder(loaded.model, loaded.context) if loaded.embeds else None
-    preparer = Preparer(loaded.model, loaded.ready.context_tokens, channel.send, work.put)
+    preparer = Preparer(model, context_tokens(order, model), channel.send, work.put)
     threading.Thread(target=preparer.run, args=(prompts,), daemon=True).start()
-    threading.Thread(target=_beat, args=(channel, engine), daemon=True).start()
-    channel.send(loaded.ready)
-    return _compute(channel, work, engine, embedder)
+    pulse = _Pulse()
+    threading.Thread(target=_beat, args=(channel, pulse), daemon=True).start()
+    standby = order.standby
+    while True:
+        if standby:
+            channel.send(StandingBy(weights_bytes=model.size_bytes))
+            if not _wait_for_arm(work):
+                return EXIT_FAILED
+        loaded = make_context(order, model)
+        if isinstance(loaded, LoadFailed):
+            channel.send(loaded)
+            return EXIT_FAILED
+        pulse.engine = engine = Engine(model, loaded.context, channel.send)
+        embedder = Embedder(model, loaded.context) if loaded.embeds else None
+        channel.send(loaded.ready)
+        status = _compute(channel, work, engine, embedder)
+        if status is not None:
+            return status
+        pulse.engine = None
+        loaded.context.close()
+        standby = True
+
+
+def _wait_for_arm(work: Inbox[ToWorker]) -> bool:
+    """Return True on `Arm`; what else comes while the model stands by is out of date or a fault."""
+    while (messages := work.take(wait=True)) is not None:
+        for message in messages:
+            if isinstance(message, Arm):
+                return True
+            if not isinstance(message, Cancel | Disarm):
+                return False
+    return False
 
 
 def _compute(
     channel: Channel, work: Inbox[ToWorker], engine: Engine, embedder: Embedder | None
-) -> int:
+) -> int | None:
+    """Work until the end, which gives an exit status, or until told to stand by, which gives None."""
     from homeai.worker.llama.context import DecodeFailed
 
     while (messages := work.take(wait=not engine.in_flight)) is not None:
@@ -101,6 +132,10 @@ def _compute(
                     channel.send(embedder.answer(message))
                 case Embed():
                     channel.send(_wrong_kind(message.ticket, "makes text, not embeddings"))
+                case Disarm() if not engine.in_flight and message is messages[-1]:
+                    return None
+                case Arm() | Disarm():
+                    pass  # it is armed already, or has work again
                 case _:
                     return EXIT_FAILED
         try:
@@ -144,14 +179,21 @@ def _read(channel: Channel, work: Inbox[ToWorker], prompts: Inbox[ToWorker]) -> 
         os._exit(status)
 
 
-def _beat(channel: Channel, engine: Engine) -> None:
+class _Pulse:
+    """What the heartbeat looks at; there is no engine while the model stands by."""
+
+    engine: Engine | None = None
+
+
+def _beat(channel: Channel, pulse: _Pulse) -> None:
     """Tell the core once a second how far the work is."""
     process, pause = psutil.Process(), threading.Event()
     while not pause.wait(HEARTBEAT_S):
-        last = engine.last_token_at
+        engine = pulse.engine
+        last = engine.last_token_at if engine else None
         beat = Heartbeat(
-            steps=engine.steps,
-            in_flight=engine.in_flight,
+            steps=engine.steps if engine else 0,
+            in_flight=engine.in_flight if engine else 0,
             rss_bytes=process.memory_info().rss,
             last_token_age_s=None if last is None else perf_counter() - last,
         )

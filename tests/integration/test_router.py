@@ -21,8 +21,9 @@ from homeai.protocol.messages import Load
 from homeai.router.events import EventRing
 from homeai.router.parties import Policy
 from homeai.router.router import Router
-from homeai.supervisor.process import Listener, WorkerProcess
-from homeai.supervisor.process import Policy as WorkerPolicy
+from homeai.supervisor.process import WorkerProcess
+from homeai.supervisor.terms import Listener
+from homeai.supervisor.terms import Policy as WorkerPolicy
 from homeai.supervisor.transport import Launch
 
 SCRIPT = Path(__file__).parents[1] / "fakes" / "scripted_worker.py"
