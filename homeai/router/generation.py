@@ -56,7 +56,8 @@ class Generation:
         self._on_cancel = on_cancel
         self._events: deque[StreamEvent] = deque()
         self._reader: asyncio.Future[None] | None = None
-        self._drained = False
+        self._patience: asyncio.TimerHandle | None = None
+        self._patient_until = 0.0
 
     @property
     def ended(self) -> bool:
@@ -76,19 +77,41 @@ class Generation:
     async def next_events(self, timeout_s: float | None = None) -> list[StreamEvent]:
         """Return all events since the last call; waits for the first, at most `timeout_s`."""
         if not self._events:
-            if self.ended or self._drained:
+            if self.ended:
                 raise RuntimeError("the last event of this request was read already")
-            self._reader = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
+            self._reader = loop.create_future()
+            if timeout_s is not None:
+                self._be_patient_until(loop, loop.time() + timeout_s)
             try:
-                async with asyncio.timeout(timeout_s):
-                    await self._reader
-            except TimeoutError:
-                return []
+                await self._reader
             finally:
                 self._reader = None
+                if self.ended and self._patience is not None:
+                    self._patience.cancel()
         events = list(self._events)
         self._events.clear()
         return events
+
+    def _be_patient_until(self, loop: asyncio.AbstractEventLoop, when: float) -> None:
+        """Wake the reader without news at `when`.
+
+        One timer serves many calls, since a new one for each token would cost more than the token.
+        """
+        self._patient_until = when
+        if self._patience is None or self._patience.cancelled() or self._patience.when() > when:
+            if self._patience is not None:
+                self._patience.cancel()
+            self._patience = loop.call_at(when, self._patience_ends, loop)
+
+    def _patience_ends(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._patience = None
+        if self._reader is None or self._reader.done():
+            return
+        if loop.time() < self._patient_until:  # news came meanwhile, and it waits anew
+            self._be_patient_until(loop, self._patient_until)
+        else:
+            self._reader.set_result(None)
 
     def cancel(self) -> None:
         """The reader is gone. Safe at any time and more than once."""

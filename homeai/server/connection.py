@@ -214,6 +214,8 @@ class _Wire(asyncio.Transport):
     Closing a socket with unread bytes resets it, and the client may never see what was answered.
     So, while a body is still coming, only our direction is closed and the rest is dropped.
 
+    What is written in one turn of the loop (head, body, end of message) leaves in one piece.
+
     Args:
         inner: The real transport.
         connection: Whose.
@@ -226,10 +228,12 @@ class _Wire(asyncio.Transport):
         self._closing = False
         self._timer: asyncio.TimerHandle | None = None
         self._dropped = 0
+        self._unsent: list[bytes] = []
 
     def close(self, *, linger: bool = False) -> None:
         if self._closing:
             return
+        self._flush()
         self._closing = True
         wait_s = self._limits.stall_s
         if linger or self._connection.is_body_pending():
@@ -255,14 +259,25 @@ class _Wire(asyncio.Transport):
 
     def abort(self) -> None:
         self._closing = True
+        self._unsent.clear()
         self._inner.abort()
 
     def is_closing(self) -> bool:
         return self._closing or self._inner.is_closing()
 
     def write(self, data: Any) -> None:  # noqa: ANN401 -- any buffer
-        if not self.is_closing():
-            self._inner.write(data)
+        if self.is_closing():
+            return
+        if not self._unsent:
+            self._connection.loop.call_soon(self._flush)
+        self._unsent.append(data)
+
+    def _flush(self) -> None:
+        if self._unsent:
+            data = b"".join(self._unsent)
+            self._unsent.clear()
+            if not self._inner.is_closing():
+                self._inner.write(data)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 -- as asyncio
         return self._inner.get_extra_info(name, default)

@@ -18,10 +18,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-WRITE_TIMEOUT_S = 60.0
-"""A client that takes nothing for so long is cut off."""
-
-
 class ClientGone(Exception):
     """The client closed its connection, or takes nothing any more."""
 
@@ -59,8 +55,8 @@ async def send_whole(send: Send, status: int, headers: Headers, body: bytes) -> 
         headers = [*headers, (b"content-type", b"application/json")]
     length = (b"content-length", str(len(body)).encode())
     start = {"type": "http.response.start", "status": status, "headers": [*headers, length]}
-    await send_limited(send, start)
-    await send_limited(send, {"type": "http.response.body", "body": body})
+    await deliver(send, start)
+    await deliver(send, {"type": "http.response.body", "body": body})
 
 
 async def send_json(send: Send, request_id: str, value: object, status: int = 200) -> None:
@@ -77,16 +73,15 @@ async def send_error(
     await send_whole(send, error.http_status, headers, body)
 
 
-async def send_limited(send: Send, message: Message) -> None:
-    """Send one ASGI message.
+async def deliver(send: Send, message: Message) -> None:
+    """Send one ASGI message. How long a client may take nothing is the connection's business.
 
     Raises:
-        ClientGone: The client takes nothing for too long.
+        ClientGone: The connection broke.
     """
     try:
-        async with asyncio.timeout(WRITE_TIMEOUT_S):
-            await send(message)
-    except (TimeoutError, OSError) as error:
+        await send(message)
+    except OSError as error:
         raise ClientGone from error
 
 
@@ -119,20 +114,20 @@ class EventStream:
             (b"x-accel-buffering", b"no"),
         ]
         headers = [*self._headers, *kind, *more]
-        await send_limited(
+        await deliver(
             self._send, {"type": "http.response.start", "status": 200, "headers": headers}
         )
 
     async def write(self, data: bytes) -> None:
         """Send finished SSE text."""
         await self.begin()
-        await send_limited(
+        await deliver(
             self._send, {"type": "http.response.body", "body": data, "more_body": True}
         )
 
     async def end(self) -> None:
         """Close the stream."""
-        await send_limited(self._send, {"type": "http.response.body", "body": b""})
+        await deliver(self._send, {"type": "http.response.body", "body": b""})
 
 
 def sse(data: bytes) -> bytes:

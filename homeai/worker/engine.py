@@ -131,7 +131,10 @@ class Engine:
     def _fill(self) -> tuple[int, list[Generation]]:
         """Put the next call's tokens into the batch; return its rows and whose logits come out."""
         context, row = self._context, 0
-        decoding = [generation for generation in self._running if generation.is_decoding]
+        # llama.cpp computes neighbouring sequences together only if they come in ascending order;
+        # four rows out of order take twice as long
+        running = sorted(self._running, key=lambda generation: generation.sequence.index)
+        decoding = [generation for generation in running if generation.is_decoding]
         for generation in decoding:
             slot, token = generation.sequence, generation.tokens[-1]
             context.add(row, token, generation.computed, slot.index, output=True)
@@ -150,7 +153,7 @@ class Engine:
             chunk_limit(self._prefill_tokens_s, beside_streams=bool(decoding)),
         )
         outputs = decoding
-        for ticket, size in chunks:
+        for ticket, size in sorted(chunks, key=lambda chunk: pending[chunk[0]].sequence.index):
             generation = pending.pop(ticket)
             slot, start = generation.sequence, generation.computed
             ids = generation.tokens[start : start + size]

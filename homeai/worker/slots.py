@@ -96,12 +96,19 @@ class SlotTable:
         for slot in idle:
             if shared.get(slot.index, 0) == longest > 0 and 2 * longest >= len(slot.tokens):
                 return Placement(slot, longest)
-        target = min(idle, key=lambda slot: (slot.client is not None, slot.last_used))
+        target = min(
+            idle, key=lambda slot: (slot.client is not None, self._distance(slot), slot.last_used)
+        )
         if best is not None and longest >= MIN_COPY_TOKENS:
             if best == target.index:
                 return Placement(target, longest)
             return Placement(target, longest, copy_from=best)
         return Placement(target, 0)
+
+    def _distance(self, slot: Slot) -> int:
+        """Sequences between it and the nearest busy one: only neighbours are computed together."""
+        busy = [abs(other.index - slot.index) for other in self.slots if other.ticket is not None]
+        return min(busy, default=0)
 
     def _shared(self, client: str, prompt: list[int]) -> dict[int, int]:
         if not self._can_cut:
