@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -24,8 +25,14 @@ class FairQueue(Generic[T]):
         """Number of entries of one client."""
         return len(self._lines.get(client, ()))
 
-    def add(self, client: str, key: str, entry: T) -> None:
+    def add(self, client: str, key: str, entry: T, *, first: bool = False) -> None:
         """Put an entry at the end of its client's line.
+
+        Args:
+            client: Whose.
+            key: Its name.
+            entry: What waits.
+            first: At the front instead, and its client's turn is next: it had its turn already.
 
         Raises:
             ValueError: The key waits already.
@@ -35,6 +42,9 @@ class FairQueue(Generic[T]):
             msg = f"{key!r} waits already"
             raise ValueError(msg)
         line[key] = entry
+        if first:
+            line.move_to_end(key, last=False)
+            self._lines.move_to_end(client, last=False)
 
     def remove(self, client: str, key: str) -> T | None:
         """Take an entry out, wherever it stands; None if it is not there."""
@@ -46,26 +56,31 @@ class FairQueue(Generic[T]):
             del self._lines[client]
         return entry
 
-    def first(self) -> T | None:
-        """The entry whose turn it is, or None."""
-        for line in self._lines.values():
-            return next(iter(line.values()))
-        return None
+    def first(self, where: Callable[[T], bool]) -> T | None:
+        """The entry whose turn it is among those that `where` accepts, or None."""
+        return next((found[2] for found in self._matching(where)), None)
 
-    def pop(self) -> T:
-        """Take the entry whose turn it is; its client goes to the end of the round.
+    def take(self, where: Callable[[T], bool]) -> T:
+        """Take that entry; its client goes to the end of the round.
 
         Raises:
-            KeyError: Nobody waits.
+            KeyError: Nobody of that kind waits.
         """
-        client = next(iter(self._lines), None)
-        if client is None:
-            raise KeyError("nobody waits")
-        line = self._lines.pop(client)
-        _, entry = line.popitem(last=False)
-        if line:
-            self._lines[client] = line
-        return entry
+        for client, key, entry in self._matching(where):
+            line = self._lines.pop(client)
+            del line[key]
+            if line:
+                self._lines[client] = line
+            return entry
+        raise KeyError("nobody waits")
+
+    def _matching(self, where: Callable[[T], bool]) -> Iterator[tuple[str, str, T]]:
+        """The first acceptable entry of each client, in turn."""
+        for client, line in self._lines.items():
+            for key, entry in line.items():
+                if where(entry):
+                    yield client, key, entry
+                    break
 
     def order(self) -> list[T]:
         """All entries in the order in which they would be taken."""

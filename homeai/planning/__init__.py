@@ -1,0 +1,1 @@
+"""What things will cost: time and memory. Pure functions of measured figures."""
