@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
@@ -17,6 +16,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
+
 
 class ClientGone(Exception):
     """The client closed its connection, or takes nothing any more."""
@@ -121,9 +121,7 @@ class EventStream:
     async def write(self, data: bytes) -> None:
         """Send finished SSE text."""
         await self.begin()
-        await deliver(
-            self._send, {"type": "http.response.body", "body": data, "more_body": True}
-        )
+        await deliver(self._send, {"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self) -> None:
         """Close the stream."""

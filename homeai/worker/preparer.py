@@ -65,7 +65,9 @@ class Preparer:
                     text = self._text(bytes_to_ids(message.ids))
                     self._send(Detokenized(ticket=message.ticket, text=text))
                 case Prepare():
-                    self._send(self._prepared(message.ticket, message.prompt, message.logit_bias_ids))
+                    self._send(
+                        self._prepared(message.ticket, message.prompt, message.logit_bias_ids)
+                    )
                 case Submit():
                     self._submit(message)
         except HomeAIError as error:
