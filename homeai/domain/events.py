@@ -52,6 +52,18 @@ class RequestDispatched(Event, frozen=True):
     attempt: int
 
 
+class RequestFailingOver(Event, frozen=True):
+    """The worker ended under the request; another attempt was decided on, or somebody is asked."""
+
+    request_id: str
+    worker: str
+    reason: str
+    delivered_tokens: int
+    verdict: str
+    """`retry` | `ask` | `wait`."""
+    estimate_ms: dict[str, int] | None = None
+
+
 class RequestFirstToken(Event, frozen=True):
     """The first token came out; `ttft_s` counts from arrival."""
 
@@ -95,6 +107,7 @@ AnyEvent = (
     | RequestReceived
     | RequestQueued
     | RequestDispatched
+    | RequestFailingOver
     | RequestFirstToken
     | RequestFinished
     | RequestFailed

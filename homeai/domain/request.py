@@ -90,6 +90,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
         logprobs: None = not wanted; else number of alternatives per token, 0..20.
         echo_prompt: Put the prompt's text before the answer (`/v1/completions` `echo`).
         deadline_s: Seconds the client waits in all, from arrival; None = setting.
+        fallback: `auto` | `ask` | `never`: what the client wants when the GPU cannot answer; None = setting.
     """
 
     id: str
@@ -104,6 +105,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     logprobs: int | None = None
     echo_prompt: bool = False
     deadline_s: float | None = None
+    fallback: str | None = None
 
 
 class EmbeddingRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,9 +36,7 @@ _W, _R = WorkerState, RequestState
 
 WORKER_TRANSITIONS: dict[WorkerState, frozenset[WorkerState]] = {
     _W.STOPPED: frozenset({_W.STARTING}),
-    _W.STARTING: frozenset(
-        {_W.STANDBY, _W.READY, _W.BACKOFF, _W.FAILED, _W.DRAINING, _W.STOPPED}
-    ),
+    _W.STARTING: frozenset({_W.STANDBY, _W.READY, _W.BACKOFF, _W.FAILED, _W.DRAINING, _W.STOPPED}),
     _W.STANDBY: frozenset({_W.READY, _W.BACKOFF, _W.FAILED, _W.DRAINING, _W.STOPPED}),
     _W.READY: frozenset({_W.STANDBY, _W.DRAINING, _W.BACKOFF, _W.FAILED, _W.STOPPED}),
     _W.DRAINING: frozenset({_W.STOPPED}),

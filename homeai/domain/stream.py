@@ -68,6 +68,8 @@ class Started(msgspec.Struct, frozen=True):
         device: `gpu` | `cpu`, what the next token comes from.
         attempt: 1 or 2.
         prompt_tokens: Length of the prompt.
+        degraded: Why it is not the usual worker; None = it is.
+        estimate_ms: What was promised for it, p50.
     """
 
     choice: int
@@ -75,6 +77,8 @@ class Started(msgspec.Struct, frozen=True):
     device: str
     attempt: int
     prompt_tokens: int
+    degraded: str | None = None
+    estimate_ms: int | None = None
 
 
 class Delta(msgspec.Struct, frozen=True):

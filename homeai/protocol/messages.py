@@ -34,6 +34,8 @@ class Load(_Message, frozen=True, tag="load"):
         device: `cpu` | `gpu`.
         kv_type: `f16` | `q8_0`; the exact profile always takes q8_0.
         standby: Load the model only; the context, which costs memory, is made on `Arm`.
+        backends: Paths of ggml backend plugins to load first.
+        gpu_layers: Layers on the accelerator; -1 = all.
     """
 
     path: str
@@ -45,6 +47,8 @@ class Load(_Message, frozen=True, tag="load"):
     device: str = "cpu"
     kv_type: str = "f16"
     standby: bool = False
+    backends: list[str] = []
+    gpu_layers: int = -1
 
 
 class Arm(_Message, frozen=True, tag="arm"):
@@ -173,7 +177,7 @@ class LoadFailed(_Message, frozen=True, tag="load_failed"):
     """The model could not be loaded; the process ends afterwards.
 
     Attributes:
-        code: `model_invalid` | `ram_insufficient` | `worker_failed` ….
+        code: `model_invalid` | `ram_insufficient` | `worker_failed` | `no_device` ….
         message: One sentence for the user, without a path.
         stage: `file` | `load` | `context`.
     """

@@ -4,45 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from homeai.domain import events as happened
 from homeai.domain.errors import HomeAIError
 from homeai.domain.states import RequestState
-from homeai.domain.stream import Delta, Finished, FinishReason, Usage
+from homeai.domain.stream import Delta, Finished, FinishReason, Notice, Usage
 from homeai.domain.stream import Started as StartedEvent
 from homeai.protocol.messages import Done, Piece, Started
 from homeai.router.events import EventRing
 from homeai.router.generation import Generation
+from homeai.router.parties import Recorder
 
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
+PLANNED_REASONS = frozenset({"by_choice", "exceeds_gpu_profile"})
+"""Reasons to answer on the CPU that are no degradation."""
 
 
 class Answers:
     """Writes events into generations.
 
     Args:
-        worker: For the names in events.
         log: Typed events go there.
         provenance: Facts for the `homeai` object of answers.
+        recorder: Keeps attempts and ends.
     """
 
     def __init__(
-        self, worker: _Named, log: EventRing, provenance: Callable[[], dict[str, Any]]
+        self, log: EventRing, provenance: Callable[[], dict[str, Any]], recorder: Recorder
     ) -> None:
-        self._worker, self._log, self._provenance = worker, log, provenance
+        self._log, self._provenance, self._recorder = log, provenance, recorder
 
-    def dispatched(self, generation: Generation) -> None:
-        """An attempt begins."""
+    def dispatched(self, generation: Generation, lane: str) -> int:
+        """An attempt begins; returns its number."""
         number = len(generation.attempts) + 1
         generation.attempts.append(
             {
                 "n": number,
-                "worker": self._worker.name,
-                "device": self._worker.name,
+                "worker": lane,
+                "device": lane,
                 "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "tokens": 0,
                 "outcome": "running",
@@ -50,20 +49,32 @@ class Answers:
         )
         self._log.append(
             happened.RequestDispatched(
-                request_id=generation.request_id, worker=self._worker.name, attempt=number
+                request_id=generation.request_id, worker=lane, attempt=number
             )
         )
+        return number
 
     def started(self, generation: Generation, message: Started) -> None:
-        """A worker took a choice up."""
-        choice = generation.tickets[message.ticket]
+        """A worker took a choice up: told as a start, or as a resumption to those who saw one."""
+        choice, lane = generation.tickets[message.ticket], generation.lane
+        attempt = len(generation.attempts)
+        if choice in generation.begun:
+            at = generation.ledgers[choice].delivered
+            generation.resumed_at = at
+            facts = {"choice": choice, "device": lane, "attempt": attempt, "token": at}
+            generation.emit(Notice("resumed", facts))
+            return
+        generation.begun.add(choice)
+        estimate = generation.estimate
         generation.emit(
             StartedEvent(
                 choice=choice,
-                worker=self._worker.name,
-                device=self._worker.name,
-                attempt=len(generation.attempts),
+                worker=lane,
+                device=lane,
+                attempt=attempt,
                 prompt_tokens=generation.prompt_tokens,
+                degraded=generation.reason,
+                estimate_ms=None if estimate is None else round(estimate.p50_ms),
             )
         )
 
@@ -77,10 +88,12 @@ class Answers:
         count = len(piece.ids)
         if not generation.ledgers[choice].accept(piece.index, count):
             return
+        generation.accepted[choice].extend(piece.ids)
+        generation.sent_chars[choice] += len(piece.text)
+        if generation.state is RequestState.DISPATCHED:
+            generation.move(RequestState.STREAMING)
         if generation.first_token_at is None:
             generation.first_token_at = now
-            if generation.state is RequestState.DISPATCHED:
-                generation.move(RequestState.STREAMING)
             self._log.append(
                 happened.RequestFirstToken(
                     request_id=generation.request_id, ttft_s=now - generation.arrived
@@ -100,10 +113,11 @@ class Answers:
         if last:
             generation.move(RequestState.FINISHED)
             generation.ended_at = now
-            self._close_attempt(generation, "finished")
+            self.close_attempt(generation, "finished")
         facts = self._facts(generation, message, now)
         generation.emit(Finished(choice=choice, reason=reason, usage=usage, facts=facts))
         if last:
+            self._recorder.ended(generation.request_id, generation.state.value, None)
             self._log.append(
                 happened.RequestFinished(
                     request_id=generation.request_id,
@@ -122,32 +136,42 @@ class Answers:
         """The request ends with an error."""
         for ledger in generation.ledgers:
             ledger.end()
-        self._close_attempt(generation, state.value)
+        self.close_attempt(generation, state.value)
         generation.tickets.clear()
         generation.fail(error, state, now)
+        self._recorder.ended(generation.request_id, state.value, error.code)
         self._log.append(
             happened.RequestCancelled(request_id=generation.request_id)
             if state is RequestState.CANCELLED
             else happened.RequestFailed(request_id=generation.request_id, code=error.code)
         )
 
-    @staticmethod
-    def _close_attempt(generation: Generation, outcome: str) -> None:
-        if generation.attempts and generation.attempts[-1]["outcome"] == "running":
-            generation.attempts[-1]["outcome"] = outcome
-            generation.attempts[-1]["tokens"] = sum(
-                ledger.delivered for ledger in generation.ledgers
-            )
+    def close_attempt(self, generation: Generation, outcome: str) -> None:
+        """The attempt that runs, if one does, ended like this."""
+        if not generation.attempts or generation.attempts[-1]["outcome"] != "running":
+            return
+        attempt, before = generation.attempts[-1], generation.attempts[:-1]
+        tokens = generation.delivered - sum(int(str(one["tokens"])) for one in before)
+        attempt["outcome"], attempt["tokens"] = outcome, tokens
+        number = len(generation.attempts)
+        self._recorder.attempt_ended(generation.request_id, number, outcome, tokens)
 
     def _facts(self, generation: Generation, message: Done, now: float) -> dict[str, Any]:
+        estimate, reason = generation.estimate, generation.reason
+        provenance = {**self._provenance(), "seed": generation.request.sampling.seed}
+        if generation.resumed_at is not None:
+            provenance["resumed_at_token"] = generation.resumed_at
+            provenance["continuation"] = (
+                "exact" if provenance.get("profile") == "exact" else "same prefix"
+            )
         return {
-            "device": self._worker.name,
-            "degraded": False,
-            "reason": None,
+            "device": generation.lane,
+            "degraded": reason is not None and reason not in PLANNED_REASONS,
+            "reason": reason,
             "attempts": [dict(attempt) for attempt in generation.attempts],
-            "estimate_ms": None,
+            "estimate_ms": None if estimate is None else estimate.body(),
             "actual_ms": round((now - generation.arrived) * 1000),
             "prefill_ms": round(message.prefill_s * 1000),
             "decode_ms": round(message.decode_s * 1000),
-            "provenance": {**self._provenance(), "seed": generation.request.sampling.seed},
+            "provenance": provenance,
         }

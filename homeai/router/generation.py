@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections import deque
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from homeai.domain.errors import HomeAIError
 from homeai.domain.request import GenerationRequest
 from homeai.domain.states import TERMINAL, RequestState, advance
 from homeai.domain.stream import Failed, FinishReason, StreamEvent, Usage
+from homeai.planning.latency import Estimate
 from homeai.router.ledger import ChoiceLedger
 
 
@@ -27,6 +29,14 @@ class Generation:
         prompt_ids: Packed ids, once prepared.
         tickets: Open ticket → choice.
         usages: Usage of each finished choice.
+        lane: Worker it waits for or runs on.
+        reason: Why that is not the usual one; None = it is.
+        suspect: It was running when a worker died by signal, so it runs alone.
+        accepted: Token ids delivered, for each choice; a later attempt goes on behind them.
+        sent_chars: Characters of text delivered, for each choice.
+        begun: Choices whose start was told.
+        estimate: What was promised before a retry.
+        promised_at: When, event loop time.
     """
 
     def __init__(
@@ -46,6 +56,15 @@ class Generation:
         self.tickets: dict[int, int] = {}
         self.usages: dict[int, Usage] = {}
         self.reasons: dict[int, FinishReason] = {}
+        self.lane = ""
+        self.reason: str | None = None
+        self.suspect = False
+        self.accepted = [array("i") for _ in range(request.n)]
+        self.sent_chars = [0] * request.n
+        self.begun: set[int] = set()
+        self.resumed_at: int | None = None
+        self.estimate: Estimate | None = None
+        self.promised_at: float | None = None
         self.attempts: list[dict[str, object]] = []
         self.timer: asyncio.TimerHandle | None = None
         self.position: int | None = None
@@ -63,6 +82,21 @@ class Generation:
     def ended(self) -> bool:
         """Whether the last event was written."""
         return self.state in TERMINAL
+
+    @property
+    def delivered(self) -> int:
+        """Tokens that reached the reader, of all choices."""
+        return sum(ledger.delivered for ledger in self.ledgers)
+
+    @property
+    def open_choices(self) -> list[int]:
+        """Choices that are not complete yet."""
+        return [n for n in range(self.request.n) if n not in self.reasons]
+
+    def deadline_s(self, most_s: float) -> float:
+        """Seconds from arrival until the answer is due."""
+        asked = self.request.deadline_s
+        return most_s if asked is None else min(asked, most_s)
 
     def move(self, new: RequestState) -> None:
         """Change the state; a move outside the table is a bug of ours and raises ValueError."""

@@ -67,7 +67,7 @@ class Lane:
         failure = self.worker.failure
         if failure is not None:
             return LaneView(LaneState.BROKEN, self.reason or failure.code, failure)
-        if self.serving:
+        if self.serving and self.worker.ready is not None:
             return LaneView(LaneState.SERVING)
         return LaneView(LaneState.COMING, self.reason)
 

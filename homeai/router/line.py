@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from homeai.domain import events as happened
 from homeai.domain.errors import HomeAIError
@@ -12,21 +12,25 @@ from homeai.router import admission
 from homeai.router.estimate import ServiceTimes
 from homeai.router.events import EventRing
 from homeai.router.generation import Generation
-from homeai.router.parties import Policy, Worker
+from homeai.router.lane import Lane
+from homeai.router.parties import Policy
 from homeai.router.queue import FairQueue
 
 
+def _for(lane: str) -> Callable[[Generation], bool]:
+    return lambda generation: generation.lane == lane
+
+
 class Line:
-    """Requests that wait for a worker.
+    """Requests that wait, each for one of the workers; one line, so that a place survives a change.
 
     Args:
-        worker: Whom they wait for.
+        lanes: The workers.
         log: Typed events go there.
-        running: Number of requests a worker works for.
     """
 
-    def __init__(self, worker: Worker, log: EventRing, running: Callable[[], int]) -> None:
-        self._worker, self._log, self._running = worker, log, running
+    def __init__(self, lanes: Mapping[str, Lane], log: EventRing) -> None:
+        self._lanes, self._log = lanes, log
         self._queue: FairQueue[Generation] = FairQueue()
         self._waiting: dict[str, Generation] = {}
         self.times = ServiceTimes()
@@ -53,15 +57,15 @@ class Line:
             waiting=len(self._queue),
             waiting_of_client=self._queue.of_client(request.client),
             idle=idle,
-            retry_after_s=self.ahead_s(len(self._queue)),
+            retry_after_s=min(self.ahead_s(name, len(self.order(name))) for name in self._lanes),
         )
         return verdict.error if isinstance(verdict, admission.Refuse) else None
 
-    def join(self, generation: Generation) -> None:
-        """Put a request at the end of its client's line."""
+    def join(self, generation: Generation, *, first: bool = False) -> None:
+        """Put a request at the end of its client's line, or before all others."""
         request = generation.request
         self._waiting[request.id] = generation
-        self._queue.add(request.client, request.id, generation)
+        self._queue.add(request.client, request.id, generation, first=first)
 
     def leave(self, generation: Generation) -> bool:
         """Take a request out, wherever it stands; False if it did not wait."""
@@ -72,33 +76,35 @@ class Line:
         self._queue.remove(generation.request.client, key)
         return True
 
-    def first(self) -> Generation | None:
-        """Whose turn it is."""
-        return self._queue.first()
+    def first(self, lane: str) -> Generation | None:
+        """Whose turn it is for a worker."""
+        return self._queue.first(_for(lane))
 
-    def pop(self) -> Generation:
-        """Take the request whose turn it is; KeyError if nobody waits."""
-        generation = self._queue.pop()
+    def take(self, lane: str) -> Generation:
+        """Take the request whose turn it is for a worker; KeyError if nobody waits for it."""
+        generation = self._queue.take(_for(lane))
         del self._waiting[generation.request_id]
         return generation
 
-    def order(self) -> list[Generation]:
-        """All in the order in which they will be taken."""
-        return self._queue.order()
+    def order(self, lane: str | None = None) -> list[Generation]:
+        """All in the order in which they will be taken; those of one worker if it is named."""
+        return [g for g in self._queue.order() if lane is None or g.lane == lane]
 
     def tell_positions(self) -> None:
         """Tell everybody whose position changed."""
-        for position, generation in enumerate(self._queue.order()):
-            if generation.position != position:
-                generation.position = position
-                ahead = None if self._worker.ready is None else self.ahead_s(position)
-                generation.emit(Queued(position, ahead))
-                self._log.append(
-                    happened.RequestQueued(request_id=generation.request_id, position=position)
-                )
+        for name, lane in self._lanes.items():
+            for position, generation in enumerate(self.order(name)):
+                if generation.position != position:
+                    generation.position = position
+                    ahead = None if lane.worker.ready is None else self.ahead_s(name, position)
+                    generation.emit(Queued(position, ahead))
+                    self._log.append(
+                        happened.RequestQueued(request_id=generation.request_id, position=position)
+                    )
 
-    def ahead_s(self, position: int) -> float:
+    def ahead_s(self, lane: str, position: int) -> float:
         """Seconds until a request at that position is likely to be taken."""
-        ready = self._worker.ready
+        found = self._lanes[lane]
+        ready = found.worker.ready
         sequences = 1 if ready is None else ready.sequences
-        return self.times.ahead_s(ahead=position + self._running(), sequences=sequences)
+        return self.times.ahead_s(ahead=position + len(found.open), sequences=sequences)

@@ -6,6 +6,7 @@ import msgspec
 
 from homeai.domain.request import GenerationRequest
 from homeai.protocol.messages import Prepare, Submit
+from homeai.protocol.tokens import ids_to_bytes
 from homeai.router.generation import Generation
 
 _SEED_MASK = 2**64 - 1
@@ -37,4 +38,6 @@ def submit(ticket: int, generation: Generation, choice: int) -> Submit:
         stop=request.stop,
         grammar=request.grammar,
         logprobs=request.logprobs,
+        accepted_ids=ids_to_bytes(generation.accepted[choice]),
+        sent_chars=generation.sent_chars[choice],
     )

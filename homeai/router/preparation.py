@@ -2,80 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from homeai.domain.errors import HomeAIError
 from homeai.protocol.messages import Prepared
-from homeai.router import admission, orders
+from homeai.router import orders
 from homeai.router.generation import Generation
-from homeai.router.parties import Worker
+from homeai.router.lane import Lane
 
 
 class Preparation:
-    """Requests whose prompts are being tokenised.
+    """Requests whose prompts are being tokenised. All workers have the same model, so any can do it.
 
     Args:
-        worker: Who knows the template and the vocabulary.
+        lanes: The workers.
         tickets: Fresh tickets.
-        fail: Called with a request whose prompt does not fit, and why.
+        measured: Called with a request whose prompt's length is known, also again for another worker.
     """
 
     def __init__(
         self,
-        worker: Worker,
+        lanes: Mapping[str, Lane],
         tickets: Iterator[int],
-        fail: Callable[[Generation, HomeAIError], None],
+        measured: Callable[[Generation], None],
     ) -> None:
-        self._worker, self._tickets, self._fail = worker, tickets, fail
-        self._open: dict[int, Generation] = {}
+        self._lanes, self._tickets, self._measured = lanes, tickets, measured
+        self._open: dict[int, tuple[Generation, str]] = {}
 
     def ask(self, generation: Generation) -> None:
-        """Begin, if a worker can; else `resume` does once it is ready."""
-        if self._worker.ready is None or generation.prompt_ids is not None:
+        """Begin, if a worker can; else `resume` does once one is ready."""
+        if generation.prompt_ids is not None:
+            return
+        names = (generation.lane, *self._lanes)
+        name = next((n for n in names if n and self._lanes[n].worker.ready is not None), None)
+        if name is None:
             return
         ticket = next(self._tickets)
-        self._open[ticket] = generation
-        self._worker.send(orders.prepare(ticket, generation.request))
+        self._open[ticket] = generation, name
+        self._lanes[name].worker.send(orders.prepare(ticket, generation.request))
 
     def expect(self, ticket: int, generation: Generation) -> None:
         """The prompt was sent along with an order: its ids will come under that ticket."""
-        self._open[ticket] = generation
+        self._open[ticket] = generation, generation.lane
 
     def resume(self, generations: Iterable[Generation]) -> None:
-        """A worker became ready: begin anew with all that wait."""
+        """A worker became ready: begin anew with all that wait and have no ids yet."""
+        asked = {id(generation) for generation, _ in self._open.values()}
         for generation in generations:
-            if generation.prompt_ids is None:
+            if generation.prompt_ids is not None:
+                self._measured(generation)
+            elif id(generation) not in asked:
                 self.ask(generation)
-            else:
-                self._measure(generation)
 
     def done(self, message: Prepared) -> None:
         """A prompt's ids came."""
-        generation = self._open.pop(message.ticket, None)
+        generation, _ = self._open.pop(message.ticket, (None, ""))
         if generation is None or generation.ended:
             return
         generation.prompt_ids, generation.prompt_text = message.prompt_ids, message.text
         generation.prompt_tokens = len(message.prompt_ids) // 4
-        self._measure(generation)
+        self._measured(generation)
 
     def take(self, ticket: int) -> Generation | None:
         """Forget a ticket that was refused and return its request."""
-        return self._open.pop(ticket, None)
+        return self._open.pop(ticket, (None, ""))[0]
 
-    def clear(self) -> None:
-        """The worker is gone: nothing of what was asked will come."""
-        self._open.clear()
-
-    def _measure(self, generation: Generation) -> None:
-        ready = self._worker.ready
-        if ready is None:
-            return
-        length = admission.answer_length(
-            prompt_tokens=generation.prompt_tokens,
-            max_tokens=generation.request.max_tokens,
-            context_tokens=ready.context_tokens,
-        )
-        if isinstance(length, admission.Refuse):
-            self._fail(generation, length.error)
-        else:
-            generation.answer_tokens = length
+    def clear(self, lane: str) -> None:
+        """A worker is gone: what it was asked for is asked for elsewhere, if that is possible."""
+        lost = [ticket for ticket, (_, name) in self._open.items() if name == lane]
+        for ticket in lost:
+            generation, _ = self._open.pop(ticket)
+            if not generation.ended:
+                self.ask(generation)

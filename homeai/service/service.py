@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,34 +12,38 @@ from homeai import __version__
 from homeai.domain import events as happened
 from homeai.domain.errors import (
     BadRequest,
+    GpuOnly,
     HomeAIError,
     ModelInvalid,
     ModelNotFound,
+    from_code,
 )
 from homeai.domain.request import EmbeddingRequest, GenerationRequest
 from homeai.domain.snapshot import Snapshot
 from homeai.domain.states import WorkerState
 from homeai.hardware import ram
+from homeai.hardware.engine_backends import accelerator_backends
 from homeai.models.catalogue import Catalogue, ModelEntry
-from homeai.protocol.messages import FromWorker, Load
+from homeai.protocol.messages import FromWorker, Ready, ToWorker
+from homeai.router.dispatch import CPU, GPU, Fallback
 from homeai.router.embeddings import Embeddings
 from homeai.router.events import EventRing
 from homeai.router.generation import Generation
+from homeai.router.lane import Lane
 from homeai.router.parties import Policy
 from homeai.router.router import Router
 from homeai.service import need, picture
+from homeai.service.rehearsal import Rehearsal
+from homeai.service.workers import Ears, Workers
 from homeai.settings.paths import Paths
 from homeai.settings.schema import Settings
 from homeai.supervisor.diagnosis import Ending
-from homeai.supervisor.launch import worker_launch
-from homeai.supervisor.process import WorkerProcess
-from homeai.supervisor.terms import Listener
-from homeai.supervisor.terms import Policy as WorkerPolicy
+from homeai.supervisor.terms import Level
 
 logger = logging.getLogger(__name__)
 
-DEVICE = "cpu"
-"""The only worker until accelerators are served: the CPU is the primary, nothing is degraded."""
+MODES = ("auto", "ask", "gpu_only", "cpu")
+_FALLBACKS = {"auto": Fallback.AUTO, "ask": Fallback.ASK, "gpu_only": Fallback.NEVER}
 
 
 class Service:
@@ -63,34 +65,37 @@ class Service:
         model: str | None = None,
         first_event: int = 1,
     ) -> None:
-        self._settings, self._environment = settings, environment
+        self._settings = settings
         self.events = EventRing(first_event)
         self.catalogue = Catalogue(paths.models, map(Path, settings.model.folders))
         self._wanted = settings.model.active if model is None else model
         self._model: ModelEntry | None = None
         self._weights_sha256: str | None = None
         self._problem: HomeAIError | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._since = picture.now()
-        self._changes = asyncio.Event()
-        self._worker = WorkerProcess(
-            name=DEVICE,
-            launch=lambda: worker_launch(
-                environment, device=DEVICE, profile=settings.engine.profile
-            ),
-            load=self._load_order,
-            policy=WorkerPolicy(
-                settings.recovery.max_restarts,
-                settings.recovery.window_s,
-                settings.recovery.stall_s,
-            ),
-            listener=Listener(
-                self._on_messages, self._on_state, self._on_progress, self._on_ending
-            ),
-            chance=random.random,
+        self._tasks: list[asyncio.Task[None]] = []
+        self._since: dict[str, str] = {}
+        self._degraded_since: str | None = None
+        self._mode: str = settings.fallback.policy
+        gpu = settings.gpu
+        self.workers = Workers(
+            settings,
+            environment,
+            lambda: self._model,
+            Ears(self._on_messages, self._on_state, self._on_progress, self._on_ending),
+            accelerated=gpu.enabled and bool(gpu.backends or accelerator_backends()),
         )
-        self._router = Router(self._worker, self._policy, self.events, self._provenance)
-        self._embeddings = Embeddings(self._worker)
+        lanes = [Lane(worker, proves=worker.name == GPU) for worker in self.workers.all]
+        self._router = Router(
+            lanes,
+            self._policy,
+            self.events,
+            self._provenance,
+            cpu_wanted=self._cpu_wanted,
+        )
+        self._rehearsal = Rehearsal(
+            self.workers.cpu, self._router.lanes[CPU].latency, self._rehearsed
+        )
+        self._embeddings = Embeddings(_Primary(self.workers))
 
     @property
     def settings(self) -> Settings:
@@ -100,12 +105,16 @@ class Service:
     # ---- life -----------------------------------------------------------------------------------
 
     def start(self, group: asyncio.TaskGroup) -> None:
-        """Choose the model and start its worker; returns at once."""
+        """Choose the model and start its workers; returns at once."""
         self._problem = self._choose()
-        if self._problem is None:
-            self._task = group.create_task(self._worker.run(), name="worker")
-        else:
+        if self._problem is not None:
             logger.warning("no model to serve code=%s", self._problem.code)
+            return
+        for worker in self.workers.all:
+            self._router.lanes[worker.name].context_tokens = self.workers.context_tokens(
+                worker.name
+            )
+            self._tasks.append(group.create_task(worker.run(), name=f"worker {worker.name}"))
 
     def _choose(self) -> HomeAIError | None:
         entry = self.catalogue.choose(self._wanted)
@@ -119,11 +128,17 @@ class Service:
         if entry.facts is None:
             reason = entry.problem.message if entry.problem else "It cannot be read."
             return ModelInvalid(f"The model {entry.name} cannot be used. {reason}")
-        memory, limits = ram.probe(), self._settings.limits
+        return self._ram_problem() if self.workers.gpu is None else None
+
+    def _ram_problem(self) -> HomeAIError | None:
+        """Why the CPU worker, which is not loaded yet, does not fit the memory that is free now."""
+        if self._model is None or self._model.facts is None:
+            return None
+        memory = ram.probe()
         return need.ram_problem(
-            entry.facts,
-            tokens=self._context_tokens() * limits.concurrency,
-            kv_type=self._kv_type(),
+            self._model.facts,
+            tokens=self.workers.context_tokens(CPU) * self.workers.sequences(CPU),
+            kv_type=self.workers.kv_type(),
             available=memory.available_bytes,
             reserve=self._reserve_bytes(memory.total_bytes),
         )
@@ -133,19 +148,26 @@ class Service:
         await self._router.drain(grace_s)
 
     async def stop(self) -> None:
-        """End the worker and wait for it."""
-        await self._worker.stop()
-        if self._task is not None:
-            await self._task
+        """End the workers and wait for them."""
+        async with asyncio.TaskGroup() as group:
+            for worker in self.workers.all:
+                group.create_task(worker.stop())
+        for task in self._tasks:
+            await task
 
     async def wait_until_settled(self) -> None:
         """Return once the model is ready, or it is certain that it cannot be without help."""
         if self._problem is not None:
             return
-        try:
-            await self._worker.ensure_ready()
-        except HomeAIError as error:
-            logger.warning("model is not ready code=%s", error.code)
+        while True:
+            primary = self.workers.primary
+            try:
+                await primary.ensure_ready()
+            except HomeAIError as error:
+                if primary is not self.workers.primary:
+                    continue  # there is no GPU after all
+                logger.warning("model is not ready code=%s", error.code)
+            return
 
     # ---- requests ---------------------------------------------------------------------------------
 
@@ -161,7 +183,7 @@ class Service:
         error = self._problem or self._other_model(request.model)
         if error is not None:
             raise error
-        ready = await self._worker.ensure_ready()
+        ready = await self.workers.primary.ensure_ready()
         if not ready.embeddings:
             raise BadRequest("The active model makes text, not embeddings.", param="model")
         async with asyncio.timeout(self._settings.limits.deadline_s):
@@ -178,6 +200,10 @@ class Service:
         """Cancel a request that is under way; False if there is none of that id."""
         return self._router.cancel(request_id)
 
+    def choose(self, request_id: str, choice: str) -> bool:
+        """Carry out `retry_cpu` | `wait_gpu` | `cancel`; False if the request waits for no choice."""
+        return self._router.choose(request_id, choice)
+
     def requests(self) -> list[dict[str, Any]]:
         """Records of recent requests, newest first."""
         return self._router.records.list()
@@ -186,54 +212,114 @@ class Service:
         """The model that can be asked for."""
         return [self._model] if self._model is not None and self._model.facts is not None else []
 
-    # ---- what the worker tells ------------------------------------------------------------------
+    # ---- the way requests take -------------------------------------------------------------------
 
-    def _on_messages(self, messages: list[FromWorker]) -> None:
-        self._router.on_messages(messages)
-        self._embeddings.on_messages(messages)
+    @property
+    def mode(self) -> str:
+        """`auto` | `ask` | `gpu_only` | `cpu`."""
+        return self._mode
 
-    def _on_state(self, old: WorkerState, new: WorkerState, reason: str | None) -> None:
-        self._since = picture.now()
-        self.events.append(
-            happened.WorkerStateChanged(
-                worker=DEVICE, old=old, new=new, reason=reason, pid=self._worker.pid
+    def set_mode(self, mode: str) -> None:
+        """Change the way from now on; `cpu` drains the GPU worker and gives its memory back.
+
+        Raises:
+            BadRequest: Another word.
+        """
+        if mode not in MODES:
+            raise BadRequest(
+                f"mode: {mode[:40]!r} is unknown; allowed are {', '.join(MODES)}.", param="mode"
             )
-        )
+        self._mode = mode
+        self._router.cpu_only = mode == "cpu"
+        self._router.work()
+        self._balance_gpu()
         self.events.append(happened.ServiceStateChanged(state=self.snapshot().state))
 
-    def _on_progress(self, fraction: float) -> None:
-        self.events.append(happened.ModelLoadProgressed(worker=DEVICE, fraction=fraction))
+    def _balance_gpu(self) -> None:
+        gpu = self.workers.gpu
+        if gpu is None:
+            return
+        if self._mode != "cpu":
+            gpu.want(Level.READY)
+        elif not self._router.lanes[GPU].open:
+            gpu.want(Level.OFF)
 
-    def _on_ending(self, ending: Ending) -> None:
-        self._router.on_ending(ending)
-        self._embeddings.on_ending(ending)
+    def _cpu_wanted(self, wanted: bool) -> None:  # noqa: FBT001 -- a callback
+        self.workers.need_cpu(wanted or self._rehearsal.running)
+
+    def _rehearsed(self) -> None:
+        failure = self._rehearsal.failure
+        if failure is not None:
+            logger.warning("the CPU could not take over code=%s", failure.code)
+        self._router.work()
+        if not self._router.needs_cpu:
+            self.workers.rest_cpu()
+
+    # ---- what the workers tell ------------------------------------------------------------------
+
+    def _on_messages(self, name: str, messages: list[FromWorker]) -> None:
+        self._router.on_messages(name, messages)
+        if name == self.workers.primary.name:
+            self._embeddings.on_messages(messages)
+        if name == CPU:
+            self._rehearsal.on_messages(messages)
+            if any(isinstance(message, Ready) for message in messages):
+                self._rehearsal.cpu_is_ready()
+        elif self._mode == "cpu":
+            self._balance_gpu()
+        elif not self._rehearsal.began and self._router.lanes[GPU].serving:
+            self._rehearse()
+        self._note_degradation()
+
+    def _rehearse(self) -> None:
+        if self._settings.fallback.standby != "off" and self._ram_problem() is None:
+            self._rehearsal.begin()
+
+    def _on_state(self, name: str, old: WorkerState, new: WorkerState, reason: str | None) -> None:
+        self._since[name] = picture.now()
+        pid = next((worker.pid for worker in self.workers.all if worker.name == name), None)
+        self.events.append(
+            happened.WorkerStateChanged(worker=name, old=old, new=new, reason=reason, pid=pid)
+        )
+        self._note_degradation()
+        self.events.append(happened.ServiceStateChanged(state=self.snapshot().state))
+
+    def _on_progress(self, name: str, fraction: float) -> None:
+        self.events.append(happened.ModelLoadProgressed(worker=name, fraction=fraction))
+
+    def _on_ending(self, name: str, ending: Ending) -> None:
+        if name == GPU and ending.code == "no_device":
+            self._go_without_gpu(ending)
+            return
+        if name == CPU:
+            self._rehearsal.on_ending(ending)
+        self._router.on_ending(name, ending)
+        if name == self.workers.primary.name:
+            self._embeddings.on_ending(ending)
+
+    def _go_without_gpu(self, ending: Ending) -> None:
+        """There is no GPU after all: the CPU is the primary worker, and nothing is degraded."""
+        logger.info("no GPU is used why=%s", ending.sentence)
+        self.workers.drop_gpu()
+        self._problem = self._ram_problem()
+        self._router.drop_gpu()
+        self._router.lanes[CPU].context_tokens = self.workers.context_tokens(CPU)
+        if self._problem is None:
+            self.workers.need_cpu(True)  # noqa: FBT003 -- a callback elsewhere
+
+    def _note_degradation(self) -> None:
+        degraded = self._degraded_reason() is not None
+        if degraded and self._degraded_since is None:
+            self._degraded_since = picture.now()
+        elif not degraded:
+            self._degraded_since = None
+
+    def _degraded_reason(self) -> str | None:
+        if self.workers.gpu is None or self._mode == "cpu":
+            return None
+        return self._router.lanes[GPU].reason
 
     # ---- derived ------------------------------------------------------------------------------------
-
-    def _load_order(self) -> Load:
-        if self._model is None:
-            raise RuntimeError("a worker is started for a model only")
-        threads = self._settings.fallback.threads
-        return Load(
-            path=os.fspath(self._model.path),
-            profile=self._settings.engine.profile,
-            context_tokens=self._context_tokens(),
-            sequences=self._settings.limits.concurrency,
-            threads=0 if threads == "auto" else threads,
-            threads_batch=0 if threads == "auto" else threads,
-            device=DEVICE,
-            kv_type=self._kv_type(),
-        )
-
-    def _context_tokens(self) -> int:
-        facts = self._model.facts if self._model else None
-        trained = facts.context_tokens if facts else None
-        asked = self._settings.limits.context_tokens
-        return asked if trained is None else min(asked, trained)
-
-    def _kv_type(self) -> str:
-        exact = self._settings.engine.profile == "exact"
-        return "q8_0" if exact else self._settings.memory.kv_type
 
     def _reserve_bytes(self, total: int) -> int:
         memory = self._settings.memory
@@ -242,16 +328,36 @@ class Service:
         )
 
     def _policy(self) -> Policy:
-        limits = self._settings.limits
+        settings = self._settings
+        limits = settings.limits
         return Policy(
-            limits.queue_total, limits.queue_per_client, limits.queue_wait_s, limits.deadline_s
+            limits.queue_total,
+            limits.queue_per_client,
+            limits.queue_wait_s,
+            limits.deadline_s,
+            fallback=_FALLBACKS.get(self._mode, Fallback.AUTO),
+            resume=settings.fallback.resume,
+            notice_s=settings.fallback.notice_s,
+            canaries=settings.recovery.canary_decodes,
+            cpu_error=self._cpu_error(),
         )
 
+    def _cpu_error(self) -> HomeAIError | None:
+        """Why the CPU could not take over, as far as it is known without trying."""
+        if self.workers.gpu is None:
+            return None
+        if self._settings.fallback.standby == "off":
+            return GpuOnly("The CPU does not stand by (fallback.standby is off).")
+        failure = self._rehearsal.failure
+        if failure is not None:
+            return from_code(failure.code, failure.message)
+        return None if self.workers.cpu.pid is not None else self._ram_problem()
+
     def _provenance(self) -> dict[str, Any]:
-        ready = self._worker.ready
+        ready = self.workers.primary.ready or self.workers.cpu.ready
         return {
             "weights_sha256": self._weights_sha256,
-            "kv_type": self._kv_type(),
+            "kv_type": self.workers.kv_type(),
             "profile": self._settings.engine.profile,
             "engine": ready.fingerprint if ready else None,
         }
@@ -259,16 +365,38 @@ class Service:
     def snapshot(self) -> Snapshot:
         """The current picture."""
         memory = ram.probe()
+        lanes = self._router.lanes
         return picture.draw(
-            version=__version__,
-            model=self._model,
-            context_tokens=self._context_tokens(),
-            worker=self._worker,
-            since=self._since,
-            problem=self._problem or self._worker.failure,
-            running=self._router.running,
-            waiting=self._router.waiting,
-            queue_limit=self._settings.limits.queue_total,
-            memory=memory,
-            reserve=self._reserve_bytes(memory.total_bytes),
+            picture.Facts(
+                version=__version__,
+                mode=self._mode,
+                model=self._model,
+                context_tokens=self.workers.context_tokens(self.workers.primary.name),
+                workers=[
+                    (worker, self._since.get(worker.name, picture.now()), lanes[worker.name])
+                    for worker in self.workers.all
+                ],
+                problem=self._problem,
+                degraded=self._degraded_reason(),
+                degraded_since=self._degraded_since,
+                cpu_error=self._cpu_error(),
+                rehearsed=self._rehearsal.done,
+                standby=self._settings.fallback.standby,
+                running=self._router.running,
+                waiting=self._router.waiting,
+                queue_limit=self._settings.limits.queue_total,
+                memory=memory,
+                reserve=self._reserve_bytes(memory.total_bytes),
+            )
         )
+
+
+class _Primary:
+    """Sends to whichever worker is the primary one."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    def send(self, message: ToWorker) -> None:
+        """Post a message."""
+        self._workers.primary.send(message)

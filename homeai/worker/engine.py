@@ -187,7 +187,7 @@ class Engine:
         if rows >= _MEASURED_FROM_ROWS:
             self._prefill_tokens_s += 0.5 * (rows / seconds - self._prefill_tokens_s)
         for generation in self._running:
-            if generation.drawn:
+            if generation.drawn > generation.resumed:
                 generation.decode_s += seconds
             else:
                 generation.prefill_s += seconds

@@ -28,6 +28,7 @@ class Generation:
         tokens: Prompt and drawn tokens.
         computed: How many of `tokens` are in the KV cache.
         waited: Decode calls in which the prompt was passed over.
+        resumed: Tokens that an earlier attempt had drawn.
         reason: Why it ended; None = it goes on.
 
     Raises:
@@ -60,6 +61,7 @@ class Generation:
         self.computed = self.cached = self.waited = 0
         self.reason: FinishReason | None = None
         self.prefill_s = self.decode_s = 0.0
+        self.resumed = len(accepted)
         self.replayed = self._replay(accepted) if accepted else None
 
     def _replay(self, accepted: list[int]) -> Piece | None:

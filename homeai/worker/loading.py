@@ -10,7 +10,7 @@ from homeai.domain.errors import HomeAIError
 from homeai.protocol.messages import Load, LoadFailed, Loading, Ready
 from homeai.worker import threads
 from homeai.worker.channel import Channel
-from homeai.worker.llama import lib
+from homeai.worker.llama import devices, lib
 from homeai.worker.llama.context import Context, ContextShape
 from homeai.worker.llama.model import Model
 
@@ -37,15 +37,25 @@ class Loaded:
 
 def open_model(order: Load, channel: Channel) -> Model | LoadFailed:
     """Load the model; progress goes to the core as it comes."""
+    accelerated = order.device == "gpu"
     try:
+        devices.load_backends(order.backends)
+        if accelerated and accelerator() is None:
+            text = "The engine sees no GPU: none is there, or its driver or backend is missing."
+            return LoadFailed(code="no_device", message=text, stage="load")
         return Model(
             Path(order.path),
-            gpu=order.device == "gpu",
+            gpu_layers=order.gpu_layers if accelerated else None,
             repack=order.profile != "exact",
             progress=_Progress(channel).report,
         )
     except HomeAIError as error:
         return LoadFailed(code=error.code, message=error.message, stage="load")
+
+
+def accelerator() -> devices.Device | None:
+    """The first GPU that the engine sees."""
+    return next((device for device in devices.devices() if device.is_accelerator), None)
 
 
 def make_context(order: Load, model: Model) -> Loaded | LoadFailed:
@@ -66,7 +76,7 @@ def make_context(order: Load, model: Model) -> Loaded | LoadFailed:
         embeddings=embeds,
         chat_template=model.metadata("tokenizer.chat_template") is not None,
         fingerprint=f"{lib.fingerprint()} | {order.profile}",
-        device_name="CPU",
+        device_name=_device_name(order),
         weights_bytes=model.size_bytes,
         kv_bytes=_mib_sum(_KV_LINE, native),
         compute_bytes=_mib_sum(_COMPUTE_LINE, native),
@@ -102,6 +112,11 @@ def _shape(order: Load, model: Model, *, exact: bool, embeds: bool) -> ContextSh
         kv_type="q8_0" if exact else order.kv_type,
         embeddings=embeds,
     )
+
+
+def _device_name(order: Load) -> str:
+    found = accelerator() if order.device == "gpu" else None
+    return "CPU" if found is None else found.name
 
 
 class _Progress:

@@ -23,7 +23,7 @@ class Model:
 
     Args:
         path: The file; its header was checked before (`homeai.models.gguf`).
-        gpu: Whether layers go to the accelerator.
+        gpu_layers: Layers that go to the accelerator, -1 = all; None = no accelerator is touched.
         repack: Make private, faster copies of some weights; costs memory, changes results slightly.
         progress: Called with 0..1 while loading; returning False aborts.
 
@@ -36,14 +36,14 @@ class Model:
         self,
         path: Path,
         *,
-        gpu: bool = False,
+        gpu_layers: int | None = None,
         repack: bool = True,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         params = c.llama_model_default_params()
         params.use_extra_bufts = repack
-        if gpu:
-            params.n_gpu_layers = lib.ALL_GPU_LAYERS
+        if gpu_layers is not None:
+            params.n_gpu_layers = gpu_layers
         else:
             # n_gpu_layers=0 alone still lets a visible GPU take compute buffers and big batches
             params.n_gpu_layers = lib.NO_GPU_LAYERS
