@@ -121,7 +121,7 @@ class Generation:
                 await self._reader
             finally:
                 self._reader = None
-                if self.ended and self._patience is not None:
+                if self.state in TERMINAL and self._patience is not None:
                     self._patience.cancel()
         events = list(self._events)
         self._events.clear()
