@@ -104,4 +104,8 @@ class Call:
         device = str(finished.facts.get("device", "cpu"))
         attempts = str(len(finished.facts.get("attempts", ())) or 1)
         extra = [("homeai-device", device), ("homeai-attempts", attempts)]
+        if finished.facts.get("reason"):
+            extra.append(("homeai-degraded", str(finished.facts["reason"])))
+        if estimate := finished.facts.get("estimate_ms"):
+            extra.append(("homeai-estimate-ms", str(estimate["p50"])))
         await send_whole(self.send, 200, headers_of(self.request_id, extra), body)

@@ -15,6 +15,7 @@ from homeai.domain.stream import (
     Delta,
     Failed,
     Finished,
+    Notice,
     Queued,
     Started,
     StreamEvent,
@@ -85,7 +86,7 @@ class Gathered:
                         gathered.finished[event.choice] = event
                     case Failed():
                         gathered.error = event.error
-                    case Queued() | Started():
+                    case Queued() | Started() | Notice():
                         pass
         echo = generation.prompt_text or "" if request.echo_prompt else ""
         gathered.texts = [echo + "".join(part) for part in parts]
@@ -202,9 +203,12 @@ class Streamer:
                 return self._comments([event])
 
     async def _begin(self, event: Started) -> None:
-        await self._stream.begin(
-            [("homeai-device", event.device), ("homeai-attempts", str(event.attempt))]
-        )
+        headers = [("homeai-device", event.device), ("homeai-attempts", str(event.attempt))]
+        if event.degraded is not None:
+            headers.append(("homeai-degraded", event.degraded))
+        if event.estimate_ms is not None:
+            headers.append(("homeai-estimate-ms", str(event.estimate_ms)))
+        await self._stream.begin(headers)
 
     def _start(
         self, event: Started, generation: Generation, request: GenerationRequest, offset: int
@@ -242,6 +246,8 @@ class Streamer:
                 kind, self._place_word = self._place_word, "position"
                 place = {"event": kind, "position": event.position, "ahead_s": event.ahead_s}
                 comments.append(sse_comment(place))
+            elif isinstance(event, Notice):
+                comments.append(sse_comment({"event": event.kind, **event.facts}))
         return b"".join(comments)
 
     async def _fail(self, error: HomeAIError) -> None:

@@ -202,11 +202,11 @@ class WorkerProcess:
             self._move(WorkerState.BACKOFF, ending.sentence)
             pause_s = verdict.seconds
         self.listener.on_ending(ending)
-        self.restarts += 1
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
                 await self._again.wait()
         self._again.clear()
+        self.restarts += not self._stopping
 
     async def _live(self) -> Ending:
         """One life of the process, from start to end."""

@@ -15,6 +15,42 @@ from pathlib import Path
 START_S = 60
 
 
+class Streamed:
+    """What came of a stream.
+
+    Attributes:
+        chunks: Decoded data events.
+        notices: Decoded `: homeai` comments.
+        done: Whether it ended with [DONE].
+    """
+
+    def __init__(self, status: int, headers: dict, raw: str) -> None:
+        self.status, self.headers, self.raw = status, headers, raw
+        lines = raw.splitlines()
+        data = [line[6:] for line in lines if line.startswith("data: ")]
+        self.done = bool(data) and data[-1] == "[DONE]"
+        self.chunks = [json.loads(one) for one in data if one != "[DONE]"]
+        self.notices = [json.loads(line[9:]) for line in lines if line.startswith(": homeai ")]
+
+    @property
+    def text(self) -> str:
+        return "".join(
+            choice.get("text", choice.get("delta", {}).get("content")) or ""
+            for chunk in self.chunks
+            for choice in chunk.get("choices", ())
+        )
+
+    @property
+    def homeai(self) -> dict:
+        """The facts of the last chunk, or of the error."""
+        last = self.chunks[-1]
+        return last["error"]["homeai"] if "error" in last else last["homeai"]
+
+    @property
+    def error(self) -> dict | None:
+        return self.chunks[-1].get("error") if self.chunks else None
+
+
 class RunningCore:
     """Starts a core in a home of its own.
 
@@ -22,10 +58,16 @@ class RunningCore:
         home: Becomes HOMEAI_HOME.
         model: Linked into the model folder; None = none.
         flags: `section.key=value`.
+        environment: More variables.
     """
 
     def __init__(
-        self, home: Path, model: Path | None, *flags: str, name: str | None = None
+        self,
+        home: Path,
+        model: Path | None,
+        *flags: str,
+        name: str | None = None,
+        environment: dict[str, str] | None = None,
     ) -> None:
         self.home = home
         folder = home / "data" / "models"
@@ -39,7 +81,7 @@ class RunningCore:
             command += ["--set", flag]
         self.process = subprocess.Popen(
             command,
-            env={**os.environ, "HOMEAI_HOME": str(home)},
+            env={**os.environ, "HOMEAI_HOME": str(home), **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -91,6 +133,18 @@ class RunningCore:
     def chat(self, text: str, **more):
         body = {"messages": [{"role": "user", "content": text}], "temperature": 0, **more}
         return self.request("POST", "/v1/chat/completions", body)
+
+    def stream(self, path: str, body: dict, headers=None, timeout=60) -> Streamed:
+        """Read a whole stream."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        sent = {"Content-Type": "application/json", **(headers or {})}
+        try:
+            connection.request("POST", path, json.dumps({**body, "stream": True}), sent)
+            response = connection.getresponse()
+            raw = response.read().decode()
+        finally:
+            connection.close()
+        return Streamed(response.status, {k.lower(): v for k, v in response.getheaders()}, raw)
 
     def status(self) -> dict:
         return self.request("GET", "/homeai/v1/status")[2]

@@ -1,7 +1,8 @@
 """A real process that speaks the worker protocol from a script, to misbehave on cue.
 
-The script is JSON in argv[1]: {"ready": {...}, "mode": "...", "tokens": n}. Modes: answer, crash (by
-SIGABRT after the first token), hang (takes requests and does nothing), bad_model, garbage, old_protocol,
+The script is JSON in argv[1]: {"ready": {...}, "mode": "...", "tokens": n, "deadly_stop": "..."}. A
+request with that stop string ends it by SIGABRT. Modes: answer, crash (by SIGABRT after the first
+token), crash_at_once, hang (takes requests and does nothing), bad_model, garbage, old_protocol,
 deaf (ignores SIGTERM and Stop), repeat (sends its first token twice).
 """
 
@@ -17,7 +18,9 @@ import time
 
 from homeai.protocol.framing import FrameDecoder, encode
 from homeai.protocol.messages import (
+    Arm,
     Cancel,
+    Disarm,
     Done,
     Heartbeat,
     Hello,
@@ -27,6 +30,7 @@ from homeai.protocol.messages import (
     Prepare,
     Prepared,
     Ready,
+    StandingBy,
     Started,
     Step,
     Stop,
@@ -66,7 +70,7 @@ class Script:
     def _take(self, message) -> int | None:
         match message:
             case Load():
-                return self._load()
+                return self._load(standby=message.standby)
             case Prepare():
                 ids = ids_to_bytes(range(1, 6))
                 self.send(Prepared(ticket=message.ticket, prompt_ids=ids))
@@ -75,6 +79,10 @@ class Script:
                     ids = ids_to_bytes(range(1, 6))
                     self.send(Prepared(ticket=message.ticket, prompt_ids=ids))
                 self._submit(message)
+            case Arm():
+                self._ready()
+            case Disarm():
+                self.send(StandingBy())
             case Cancel():
                 self._held.discard(message.ticket)
                 self.send(self._done(message.ticket, "cancelled", 0))
@@ -82,14 +90,20 @@ class Script:
                 return 0
         return None
 
-    def _load(self) -> int | None:
+    def _load(self, *, standby: bool) -> int | None:
         if self._mode == "bad_model":
             self.send(LoadFailed(code="model_invalid", message="The file is bad.", stage="load"))
             return 1
-        ready = {"context_tokens": 100, "train_context_tokens": 100, "sequences": 2, "vocab": 10}
-        self.send(Ready(**{**ready, **self._script.get("ready", {})}))
+        if standby:
+            self.send(StandingBy())
+        else:
+            self._ready()
         threading.Thread(target=self._beat, daemon=True).start()
         return None
+
+    def _ready(self) -> None:
+        ready = {"context_tokens": 100, "train_context_tokens": 100, "sequences": 2, "vocab": 10}
+        self.send(Ready(**{**ready, **self._script.get("ready", {})}))
 
     def _beat(self) -> None:
         while True:
@@ -101,11 +115,14 @@ class Script:
 
     def _submit(self, order: Submit) -> None:
         ticket = order.ticket
+        if self._mode == "crash_at_once" or self._script.get("deadly_stop") in order.stop:
+            os.abort()
         self.send(Started(ticket=ticket, cached_tokens=0))
         if self._mode in ("hang", "hold"):
             self._held.add(ticket)
             return
-        first = Step(pieces=[Piece(ticket, 0, [7], "a")])
+        begin = len(order.accepted_ids) // 4
+        first = Step(pieces=[Piece(ticket, begin, [7], "a")])
         self.send(first)
         if self._mode == "crash":
             os.abort()
@@ -115,7 +132,7 @@ class Script:
         if self._mode == "repeat":
             self.send(first)
         count = min(order.max_tokens or 95, self._script.get("tokens", 3))
-        for index in range(1, count):
+        for index in range(begin + 1, count):
             self.send(Step(pieces=[Piece(ticket, index, [7], "a")]))
         self.send(self._done(ticket, "stop", count))
 

@@ -22,8 +22,8 @@ def test_clients_take_turns():
 
 def test_nobody_waits_in_an_empty_line():
     with pytest.raises(KeyError):
-        FairQueue().pop()
-    assert FairQueue().first() is None
+        FairQueue().take(lambda _: True)
+    assert FairQueue().first(lambda _: True) is None
 
 
 def test_the_same_key_cannot_wait_twice():
@@ -38,8 +38,22 @@ def test_entries_leave_in_the_order_that_was_told(clients):
     queue = filled(clients)
     told = queue.order()
 
-    assert [queue.pop() for _ in clients] == told
+    assert [queue.take(lambda _: True) for _ in clients] == told
     assert len(queue) == 0
+
+
+def test_only_entries_of_the_wanted_kind_are_taken_and_the_others_keep_their_place():
+    queue = filled("aab")
+
+    assert queue.take(lambda entry: entry[1] == 1) == ("a", 1)
+    assert queue.order() == [("b", 2), ("a", 0)]
+
+
+def test_who_had_its_turn_already_is_next():
+    queue = filled("ab")
+    queue.add("b", "again", ("b", 9), first=True)
+
+    assert queue.order()[0] == ("b", 9)
 
 
 @given(arrivals)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homeai.supervisor.restart import LONGEST_PAUSE_S, GiveUp, RestartAfter, decide
+from homeai.supervisor.restart import FIRST_PROBE_S, LONGEST_PAUSE_S, LONGEST_PROBE_S, OpenCircuit, RestartAfter, decide
 
 LIMITS = {"max_restarts": 3, "window_s": 600.0, "chance": 0.0}
 
@@ -18,11 +18,19 @@ def test_pauses_double():
     assert pauses == [0.25, 0.5, 1.0]
 
 
-def test_too_many_deaths_within_the_window_give_up():
+def test_too_many_deaths_within_the_window_open_the_circuit():
     verdict = decide([0.0, 1.0, 2.0, 3.0], now=3.0, **LIMITS)
 
-    assert isinstance(verdict, GiveUp)
+    assert isinstance(verdict, OpenCircuit)
     assert "4 times" in verdict.reason
+    assert verdict.probe_after_s == FIRST_PROBE_S
+
+
+def test_probes_become_rarer():
+    deaths = [0.0, 1.0, 2.0, 3.0]
+    pauses = [decide(deaths, now=3.0, probes=n, **LIMITS).probe_after_s for n in (0, 1, 2, 10)]
+
+    assert pauses == [60.0, 120.0, 240.0, LONGEST_PROBE_S]
 
 
 def test_deaths_outside_the_window_do_not_count():
