@@ -11,14 +11,14 @@ import msgspec
 from homeai.domain.request import Prompt, Sampling
 from homeai.domain.stream import TokenLogprob
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", omit_defaults=True):
     """Base: a tagged, immutable struct."""
 
 
-# ---- core → worker -------------------------------------------------------------------------------
+# core → worker
 
 
 class Load(_Message, frozen=True, tag="load"):
@@ -105,7 +105,7 @@ class Embed(_Message, frozen=True, tag="embed"):
 class Cancel(_Message, frozen=True, tag="cancel"):
     """Stop this ticket's work within one token step.
 
-    Answered by `Done(reason="cancelled")`, unless it had already ended.
+    Answered by `Done(reason="cancelled")` unless it had ended.
     """
 
     ticket: int
@@ -125,7 +125,7 @@ class Stop(_Message, frozen=True, tag="stop"):
 ToWorker = Load | Arm | Disarm | Prepare | Submit | Embed | Cancel | Detokenize | Stop
 
 
-# ---- worker → core -------------------------------------------------------------------------------
+# worker → core
 
 
 class Hello(_Message, frozen=True, tag="hello"):
@@ -215,7 +215,6 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What one decode step brought for one ticket.
 
     Attributes:
-        ticket: Whose.
         index: Index of the first token in this answer, from 0.
         ids: The tokens drawn.
         text: Text that became safe to show, maybe empty.
@@ -240,7 +239,7 @@ class Done(_Message, frozen=True, tag="done"):
 
     Attributes:
         reason: `stop` | `length` | `cancelled`.
-        prefill_s / decode_s: Time this ticket spent in each phase, seconds.
+        prefill_s / decode_s: Seconds in each phase.
     """
 
     ticket: int
@@ -271,7 +270,7 @@ class Heartbeat(_Message, frozen=True, tag="heartbeat"):
 
     Attributes:
         steps: Decode steps since the start.
-        last_token_age_s: Seconds since the last token; None = none yet.
+        last_token_age_s: None = no token yet.
         in_flight: Tickets that hold a sequence or wait for one.
     """
 
@@ -285,8 +284,6 @@ class Fatal(_Message, frozen=True, tag="fatal"):
     """The engine cannot go on; the process ends after this message.
 
     Attributes:
-        code: Error code of `domain.errors`.
-        message: One sentence.
         status: Return code of `llama_decode`, if that was it.
     """
 
@@ -295,19 +292,6 @@ class Fatal(_Message, frozen=True, tag="fatal"):
     status: int | None = None
 
 
-FromWorker = (
-    Hello
-    | Loading
-    | StandingBy
-    | Ready
-    | LoadFailed
-    | Prepared
-    | Refused
-    | Started
-    | Step
-    | Done
-    | Embedded
-    | Detokenized
-    | Heartbeat
-    | Fatal
-)
+_OfProcess = Hello | Loading | StandingBy | Ready | LoadFailed | Heartbeat | Fatal
+_OfTickets = Prepared | Refused | Started | Step | Done | Embedded | Detokenized
+FromWorker = _OfProcess | _OfTickets

@@ -150,19 +150,9 @@ def after_failure(
         cpu: The CPU worker.
         estimate: How long the CPU would take; None = unknown.
     """
-    if job.attempts >= MOST_ATTEMPTS:
-        if ending.by_signal and job.suspect:
-            return Refuse(_poison())
-        return Refuse(WorkerFailed(f"The second attempt failed as well. {ending.sentence}"))
-    if ending.reason == "ram_short":
-        return Refuse(RamInsufficient(f"{ending.sentence} There is no memory for another try."))
-    if ending.reason == "kernels_missing":
-        return Refuse(CpuKernelsMissing(ending.sentence))
-    if job.effects:
-        text = "A tool had acted already when the worker failed, so the request is not repeated."
-        return Refuse(EffectCommitted(text, details={"effects": list(job.effects)}))
-    if job.delivered and not may_resume:
-        return Refuse(WorkerFailed(f"{ending.sentence} The answer had begun (fallback.resume)."))
+    hopeless = _hopeless(job, ending, may_resume=may_resume)
+    if hopeless is not None:
+        return Refuse(hopeless)
     if job.lane == GPU and fallback is Fallback.NEVER:
         return Refuse(_gpu_only(ending.reason))
     if cpu.error is not None:
@@ -172,6 +162,24 @@ def after_failure(
     if job.lane == GPU and fallback is Fallback.ASK:
         return Ask(ending.reason)
     return To(CPU, ending.reason)
+
+
+def _hopeless(job: Interrupted, ending: Ending, *, may_resume: bool) -> HomeAIError | None:
+    """Why no worker may try again, whichever it is."""
+    if job.attempts >= MOST_ATTEMPTS:
+        if ending.by_signal and job.suspect:
+            return _poison()
+        return WorkerFailed(f"The second attempt failed as well. {ending.sentence}")
+    if ending.reason == "ram_short":
+        return RamInsufficient(f"{ending.sentence} There is no memory for another try.")
+    if ending.reason == "kernels_missing":
+        return CpuKernelsMissing(ending.sentence)
+    if job.effects:
+        text = "A tool had acted already when the worker failed, so the request is not repeated."
+        return EffectCommitted(text, details={"effects": list(job.effects)})
+    if job.delivered and not may_resume:
+        return WorkerFailed(f"{ending.sentence} The answer had begun (fallback.resume).")
+    return None
 
 
 def too_late(

@@ -8,32 +8,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from homeai import __version__
 from homeai.domain import events as happened
 from homeai.domain.errors import (
     BadRequest,
-    GpuOnly,
     HomeAIError,
-    ModelInvalid,
-    ModelNotFound,
-    from_code,
 )
 from homeai.domain.request import EmbeddingRequest, GenerationRequest
 from homeai.domain.snapshot import Snapshot
 from homeai.domain.states import WorkerState
-from homeai.hardware import ram
 from homeai.hardware.engine_backends import accelerator_backends
 from homeai.models.catalogue import Catalogue, ModelEntry
 from homeai.protocol.messages import FromWorker, Ready, ToWorker
-from homeai.router.dispatch import CPU, GPU, Fallback
+from homeai.router.dispatch import CPU, GPU
 from homeai.router.embeddings import Embeddings
 from homeai.router.events import EventRing
 from homeai.router.generation import Generation
 from homeai.router.lane import Lane
 from homeai.router.parties import Policy
 from homeai.router.router import Router
-from homeai.service import need, picture
+from homeai.service import picture
+from homeai.service.active_model import ActiveModel
 from homeai.service.rehearsal import Rehearsal
+from homeai.service.standing import Standing
 from homeai.service.workers import Ears, Workers
 from homeai.settings.paths import Paths
 from homeai.settings.schema import Settings
@@ -43,7 +39,6 @@ from homeai.supervisor.terms import Level
 logger = logging.getLogger(__name__)
 
 MODES = ("auto", "ask", "gpu_only", "cpu")
-_FALLBACKS = {"auto": Fallback.AUTO, "ask": Fallback.ASK, "gpu_only": Fallback.NEVER}
 
 
 class Service:
@@ -68,19 +63,15 @@ class Service:
         self._settings = settings
         self.events = EventRing(first_event)
         self.catalogue = Catalogue(paths.models, map(Path, settings.model.folders))
-        self._wanted = settings.model.active if model is None else model
-        self._model: ModelEntry | None = None
-        self._weights_sha256: str | None = None
+        wanted = settings.model.active if model is None else model
+        self._model = ActiveModel(settings, self.catalogue, wanted)
         self._problem: HomeAIError | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._since: dict[str, str] = {}
-        self._degraded_since: str | None = None
-        self._mode: str = settings.fallback.policy
         gpu = settings.gpu
         self.workers = Workers(
             settings,
             environment,
-            lambda: self._model,
+            self._model,
             Ears(self._on_messages, self._on_state, self._on_progress, self._on_ending),
             accelerated=gpu.enabled and bool(gpu.backends or accelerator_backends()),
         )
@@ -95,6 +86,9 @@ class Service:
         self._rehearsal = Rehearsal(
             self.workers.cpu, self._router.lanes[CPU].latency, self._rehearsed
         )
+        self._standing = Standing(
+            settings, self.workers, self._model, self._router, self._rehearsal
+        )
         self._embeddings = Embeddings(_Primary(self.workers))
 
     @property
@@ -106,7 +100,9 @@ class Service:
 
     def start(self, group: asyncio.TaskGroup) -> None:
         """Choose the model and start its workers; returns at once."""
-        self._problem = self._choose()
+        self._problem = self._model.choose()
+        if self._problem is None and self.workers.gpu is None:
+            self._problem = self.workers.cpu_ram_problem()
         if self._problem is not None:
             logger.warning("no model to serve code=%s", self._problem.code)
             return
@@ -115,33 +111,6 @@ class Service:
                 worker.name
             )
             self._tasks.append(group.create_task(worker.run(), name=f"worker {worker.name}"))
-
-    def _choose(self) -> HomeAIError | None:
-        entry = self.catalogue.choose(self._wanted)
-        if entry is None:
-            if self._wanted:
-                name = Path(self._wanted).name
-                return ModelNotFound(f"There is no model {name!r}. `homeai models list` shows all.")
-            return ModelNotFound("There is no model yet. Add one with `homeai models add FILE`.")
-        self._model = entry
-        self._weights_sha256 = self.catalogue.recorded_hash(entry)
-        if entry.facts is None:
-            reason = entry.problem.message if entry.problem else "It cannot be read."
-            return ModelInvalid(f"The model {entry.name} cannot be used. {reason}")
-        return self._ram_problem() if self.workers.gpu is None else None
-
-    def _ram_problem(self) -> HomeAIError | None:
-        """Why the CPU worker, which is not loaded yet, does not fit the memory that is free now."""
-        if self._model is None or self._model.facts is None:
-            return None
-        memory = ram.probe()
-        return need.ram_problem(
-            self._model.facts,
-            tokens=self.workers.context_tokens(CPU) * self.workers.sequences(CPU),
-            kv_type=self.workers.kv_type(),
-            available=memory.available_bytes,
-            reserve=self._reserve_bytes(memory.total_bytes),
-        )
 
     async def drain(self, grace_s: float) -> None:
         """Take nothing new and let running requests finish for `grace_s` seconds."""
@@ -173,14 +142,14 @@ class Service:
 
     def submit(self, request: GenerationRequest) -> Generation:
         """Take a request in; a refusal arrives as its `Failed` event."""
-        error = self._problem or self._other_model(request.model)
+        error = self._problem or self._model.is_not(request.model)
         if error is not None:
             return self._router.refuse(request, error)
         return self._router.submit(request)
 
     async def embed(self, request: EmbeddingRequest) -> tuple[list[list[float]], int]:
         """Return one vector an input and the number of tokens; raises HomeAIError."""
-        error = self._problem or self._other_model(request.model)
+        error = self._problem or self._model.is_not(request.model)
         if error is not None:
             raise error
         ready = await self.workers.primary.ensure_ready()
@@ -188,13 +157,6 @@ class Service:
             raise BadRequest("The active model makes text, not embeddings.", param="model")
         async with asyncio.timeout(self._settings.limits.deadline_s):
             return await self._embeddings.embed(request.inputs)
-
-    def _other_model(self, wanted: str) -> ModelNotFound | None:
-        active = self._model.name if self._model else ""
-        if wanted in ("", active, f"{active}.gguf"):
-            return None
-        text = f"The model {wanted[:100]!r} is not served; the active model is {active!r}."
-        return ModelNotFound(text, param="model")
 
     def cancel(self, request_id: str) -> bool:
         """Cancel a request that is under way; False if there is none of that id."""
@@ -210,14 +172,14 @@ class Service:
 
     def models(self) -> list[ModelEntry]:
         """The model that can be asked for."""
-        return [self._model] if self._model is not None and self._model.facts is not None else []
+        return self._model.usable()
 
     # ---- the way requests take -------------------------------------------------------------------
 
     @property
     def mode(self) -> str:
         """`auto` | `ask` | `gpu_only` | `cpu`."""
-        return self._mode
+        return self._standing.mode
 
     def set_mode(self, mode: str) -> None:
         """Change the way from now on; `cpu` drains the GPU worker and gives its memory back.
@@ -229,7 +191,7 @@ class Service:
             raise BadRequest(
                 f"mode: {mode[:40]!r} is unknown; allowed are {', '.join(MODES)}.", param="mode"
             )
-        self._mode = mode
+        self._standing.mode = mode
         self._router.cpu_only = mode == "cpu"
         self._router.work()
         self._balance_gpu()
@@ -239,7 +201,7 @@ class Service:
         gpu = self.workers.gpu
         if gpu is None:
             return
-        if self._mode != "cpu":
+        if self._standing.mode != "cpu":
             gpu.want(Level.READY)
         elif not self._router.lanes[GPU].open:
             gpu.want(Level.OFF)
@@ -252,7 +214,7 @@ class Service:
         if failure is not None:
             logger.warning("the CPU could not take over code=%s", failure.code)
         self._router.work()
-        if not self._router.needs_cpu:
+        if not self._router.health.needs_cpu:
             self.workers.rest_cpu()
 
     # ---- what the workers tell ------------------------------------------------------------------
@@ -265,23 +227,23 @@ class Service:
             self._rehearsal.on_messages(messages)
             if any(isinstance(message, Ready) for message in messages):
                 self._rehearsal.cpu_is_ready()
-        elif self._mode == "cpu":
+        elif self._standing.mode == "cpu":
             self._balance_gpu()
         elif not self._rehearsal.began and self._router.lanes[GPU].serving:
             self._rehearse()
-        self._note_degradation()
+        self._standing.note()
 
     def _rehearse(self) -> None:
-        if self._settings.fallback.standby != "off" and self._ram_problem() is None:
+        if self._settings.fallback.standby != "off" and self.workers.cpu_ram_problem() is None:
             self._rehearsal.begin()
 
     def _on_state(self, name: str, old: WorkerState, new: WorkerState, reason: str | None) -> None:
-        self._since[name] = picture.now()
+        self._standing.since[name] = picture.now()
         pid = next((worker.pid for worker in self.workers.all if worker.name == name), None)
         self.events.append(
             happened.WorkerStateChanged(worker=name, old=old, new=new, reason=reason, pid=pid)
         )
-        self._note_degradation()
+        self._standing.note()
         self.events.append(happened.ServiceStateChanged(state=self.snapshot().state))
 
     def _on_progress(self, name: str, fraction: float) -> None:
@@ -293,7 +255,7 @@ class Service:
             return
         if name == CPU:
             self._rehearsal.on_ending(ending)
-        self._router.on_ending(name, ending)
+        self._router.health.on_ending(name, ending)
         if name == self.workers.primary.name:
             self._embeddings.on_ending(ending)
 
@@ -301,94 +263,21 @@ class Service:
         """There is no GPU after all: the CPU is the primary worker, and nothing is degraded."""
         logger.info("no GPU is used why=%s", ending.sentence)
         self.workers.drop_gpu()
-        self._problem = self._ram_problem()
-        self._router.drop_gpu()
+        self._problem = self.workers.cpu_ram_problem()
+        self._router.health.drop_gpu()
         self._router.lanes[CPU].context_tokens = self.workers.context_tokens(CPU)
         if self._problem is None:
             self.workers.need_cpu(True)  # noqa: FBT003 -- a callback elsewhere
 
-    def _note_degradation(self) -> None:
-        degraded = self._degraded_reason() is not None
-        if degraded and self._degraded_since is None:
-            self._degraded_since = picture.now()
-        elif not degraded:
-            self._degraded_since = None
-
-    def _degraded_reason(self) -> str | None:
-        if self.workers.gpu is None or self._mode == "cpu":
-            return None
-        return self._router.lanes[GPU].reason
-
-    # ---- derived ------------------------------------------------------------------------------------
-
-    def _reserve_bytes(self, total: int) -> int:
-        memory = self._settings.memory
-        return need.reserve_bytes(
-            total, percent=memory.ram_reserve_percent, least_mib=memory.ram_reserve_min_mib
-        )
-
     def _policy(self) -> Policy:
-        settings = self._settings
-        limits = settings.limits
-        return Policy(
-            limits.queue_total,
-            limits.queue_per_client,
-            limits.queue_wait_s,
-            limits.deadline_s,
-            fallback=_FALLBACKS.get(self._mode, Fallback.AUTO),
-            resume=settings.fallback.resume,
-            notice_s=settings.fallback.notice_s,
-            canaries=settings.recovery.canary_decodes,
-            cpu_error=self._cpu_error(),
-        )
-
-    def _cpu_error(self) -> HomeAIError | None:
-        """Why the CPU could not take over, as far as it is known without trying."""
-        if self.workers.gpu is None:
-            return None
-        if self._settings.fallback.standby == "off":
-            return GpuOnly("The CPU does not stand by (fallback.standby is off).")
-        failure = self._rehearsal.failure
-        if failure is not None:
-            return from_code(failure.code, failure.message)
-        return None if self.workers.cpu.pid is not None else self._ram_problem()
+        return self._standing.policy()
 
     def _provenance(self) -> dict[str, Any]:
-        ready = self.workers.primary.ready or self.workers.cpu.ready
-        return {
-            "weights_sha256": self._weights_sha256,
-            "kv_type": self.workers.kv_type(),
-            "profile": self._settings.engine.profile,
-            "engine": ready.fingerprint if ready else None,
-        }
+        return self._standing.provenance()
 
     def snapshot(self) -> Snapshot:
         """The current picture."""
-        memory = ram.probe()
-        lanes = self._router.lanes
-        return picture.draw(
-            picture.Facts(
-                version=__version__,
-                mode=self._mode,
-                model=self._model,
-                context_tokens=self.workers.context_tokens(self.workers.primary.name),
-                workers=[
-                    (worker, self._since.get(worker.name, picture.now()), lanes[worker.name])
-                    for worker in self.workers.all
-                ],
-                problem=self._problem,
-                degraded=self._degraded_reason(),
-                degraded_since=self._degraded_since,
-                cpu_error=self._cpu_error(),
-                rehearsed=self._rehearsal.done,
-                standby=self._settings.fallback.standby,
-                running=self._router.running,
-                waiting=self._router.waiting,
-                queue_limit=self._settings.limits.queue_total,
-                memory=memory,
-                reserve=self._reserve_bytes(memory.total_bytes),
-            )
-        )
+        return self._standing.snapshot(self._problem)
 
 
 class _Primary:

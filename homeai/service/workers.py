@@ -8,10 +8,11 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from homeai.domain.errors import HomeAIError
 from homeai.domain.states import WorkerState
-from homeai.models.catalogue import ModelEntry
 from homeai.protocol.messages import FromWorker, Load
 from homeai.router.dispatch import CPU, GPU
+from homeai.service.active_model import ActiveModel
 from homeai.settings.schema import Settings
 from homeai.supervisor.diagnosis import Ending
 from homeai.supervisor.launch import worker_launch
@@ -38,7 +39,7 @@ class Workers:
     Args:
         settings: Values in force.
         environment: Of this process.
-        model: The model to load, once it is chosen.
+        model: The model to load.
         ears: Who hears them.
         accelerated: Whether a GPU worker is wanted.
     """
@@ -47,7 +48,7 @@ class Workers:
         self,
         settings: Settings,
         environment: Mapping[str, str],
-        model: Callable[[], ModelEntry | None],
+        model: ActiveModel,
         ears: Ears,
         *,
         accelerated: bool,
@@ -100,24 +101,21 @@ class Workers:
 
     def context_tokens(self, name: str) -> int:
         """What a sequence of a worker holds: as set, at most what the model was trained for."""
-        settings, model = self._settings, self._model()
+        settings = self._settings
         asked = settings.limits.context_tokens
         if name == CPU and self.gpu is not None:
             asked = settings.fallback.context_tokens
-        facts = model.facts if model else None
-        trained = facts.context_tokens if facts else None
-        return asked if trained is None else min(asked, trained)
+        return self._model.context_tokens(asked)
+
+    def cpu_ram_problem(self) -> HomeAIError | None:
+        """Why the CPU worker does not fit the memory that is free now, or None."""
+        return self._model.ram_problem(self.context_tokens(CPU) * self.sequences(CPU))
 
     def sequences(self, name: str) -> int:
         """How many answers a worker computes in parallel."""
         if name == CPU and self.gpu is not None:
             return self._settings.fallback.concurrency
         return self._settings.limits.concurrency
-
-    def kv_type(self) -> str:
-        """Type of the KV cache's elements."""
-        exact = self._settings.engine.profile == "exact"
-        return "q8_0" if exact else self._settings.memory.kv_type
 
     def _process(self, name: str, *, alone: bool) -> WorkerProcess:
         settings, ears = self._settings, self._ears
@@ -139,7 +137,7 @@ class Workers:
         )
 
     def _load(self, name: str) -> Load:
-        settings, model = self._settings, self._model()
+        settings, model = self._settings, self._model.entry
         if model is None:
             raise RuntimeError("a worker is started for a model only")
         threads = settings.fallback.threads
@@ -151,7 +149,7 @@ class Workers:
             threads=0 if threads == "auto" else threads,
             threads_batch=0 if threads == "auto" else threads,
             device=name,
-            kv_type=self.kv_type(),
+            kv_type=self._model.kv_type,
             backends=list(settings.gpu.backends) if name == GPU else [],
             gpu_layers=-1 if settings.gpu.layers == "auto" else settings.gpu.layers,
         )

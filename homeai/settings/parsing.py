@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from fractions import Fraction
 from typing import Annotated
@@ -47,8 +48,13 @@ def parse_switch(value: object) -> object:
 
 
 def parse_list(value: object) -> object:
-    """Return a list for a comma-separated text; a list stays as it is."""
+    """Return a list for a comma-separated text or one in JSON's brackets; a list stays as it is."""
     if isinstance(value, str):
+        if value.strip().startswith("["):
+            try:
+                return json.loads(value)
+            except ValueError:
+                raise ValueError('a list such as a, b or ["a", "b"]') from None
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
 

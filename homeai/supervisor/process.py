@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from homeai.domain.errors import CircuitOpen, HomeAIError, ShuttingDown, from_code
+from homeai.domain.errors import HomeAIError, ShuttingDown
 from homeai.domain.states import WorkerState, advance
 from homeai.protocol.framing import FrameDecoder, FrameError
 from homeai.protocol.messages import (
@@ -29,8 +29,8 @@ from homeai.protocol.messages import (
     Stop,
     ToWorker,
 )
-from homeai.supervisor import restart
 from homeai.supervisor.diagnosis import Ending, Evidence, diagnose
+from homeai.supervisor.recovery import Recovery
 from homeai.supervisor.terms import Level, Listener, Policy
 from homeai.supervisor.transport import Launch, Link, spawn
 from homeai.supervisor.watch import Progress, oom_kill_count
@@ -57,8 +57,7 @@ class WorkerProcess:
         level: How much of it is wanted now; change it with `want`.
 
     Attributes:
-        probe_at: Event loop time of the next try while the circuit is open; None = closed, or no try
-            will come by itself.
+        probe_at: Event loop time of the next try while the circuit is open; None = none will come.
     """
 
     name: str
@@ -78,12 +77,14 @@ class WorkerProcess:
     heartbeat: Heartbeat | None = None
     failure: HomeAIError | None = None
     _link: Link | None = None
-    _deaths: list[float] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _again: asyncio.Event = field(default_factory=asyncio.Event)
     _ladder: list[asyncio.TimerHandle] = field(default_factory=list)
-    _probes: int = 0
+    _asked: bool = False
     _stopping: bool = False
+
+    def __post_init__(self) -> None:
+        self._recovery = Recovery(self.policy, self.chance)
 
     async def run(self) -> None:
         """Own the process until `stop` was called."""
@@ -138,8 +139,7 @@ class WorkerProcess:
     def start_again(self) -> None:
         """Try once more after giving up, for instance with another model."""
         self.failure = self.probe_at = None
-        self._probes = 0
-        self._deaths.clear()
+        self._recovery.forget()
         self._again.set()
 
     async def recycle(self) -> None:
@@ -158,6 +158,7 @@ class WorkerProcess:
         """Begin the ladder: ask, terminate, kill. It ends with the process."""
         link = self._link
         if link is not None and not self._ladder:
+            self._asked = True  # so that its end counts as no death
             link.send(Stop())
             loop = asyncio.get_running_loop()
             self._ladder = [
@@ -166,50 +167,29 @@ class WorkerProcess:
             ]
 
     async def _after(self, ending: Ending) -> None:
-        if self._stopping or self.level is Level.OFF:
+        if self._stopping or self._asked:
             self.listener.on_ending(ending)
             return
         now = asyncio.get_running_loop().time()
-        self._deaths.append(now)
         self.last_failure = ending.sentence
         logger.warning("worker ended worker=%s code=%s", self.name, ending.code)
-        if not ending.restart:
-            self.failure = from_code(ending.code, ending.sentence)
-            self._move(WorkerState.FAILED, ending.sentence)
-            self.listener.on_ending(ending)
-            self._again.clear()
-            await self._again.wait()
-            self._again.clear()
-            return
-        verdict = restart.decide(
-            self._deaths,
-            now=now,
-            max_restarts=self.policy.max_restarts,
-            window_s=self.policy.window_s,
-            probes=self._probes,
-            chance=self.chance(),
-        )
-        if isinstance(verdict, restart.OpenCircuit):
-            self._probes += 1
-            self.probe_at = now + verdict.probe_after_s
-            self.failure = CircuitOpen(
-                f"{ending.sentence} {verdict.reason} "
-                f"The next try is in {verdict.probe_after_s:.0f} s."
-            )
-            self._move(WorkerState.FAILED, ending.sentence)
-            pause_s = verdict.probe_after_s
-        else:
-            self._move(WorkerState.BACKOFF, ending.sentence)
-            pause_s = verdict.seconds
+        rest = self._recovery.after(ending, now)
+        self.failure = rest.failure
+        if rest.failure is not None and rest.seconds is not None:
+            self.probe_at = now + rest.seconds
+        state = WorkerState.BACKOFF if rest.failure is None else WorkerState.FAILED
+        self._again.clear()
+        self._move(state, ending.sentence)
         self.listener.on_ending(ending)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(pause_s):
+            async with asyncio.timeout(rest.seconds):
                 await self._again.wait()
         self._again.clear()
         self.restarts += not self._stopping
 
     async def _live(self) -> Ending:
         """One life of the process, from start to end."""
+        self._asked = False
         kills_before = oom_kill_count()
         try:
             link = await spawn(self.launch())
@@ -263,24 +243,29 @@ class WorkerProcess:
             messages = decoder.feed(data)
             watch.saw_something()
             for message in messages:
-                match message:
-                    case Hello():
-                        self._greet(link, message)
-                    case Loading():
-                        self.load_progress = message.fraction
-                        self.listener.on_progress(message.fraction)
-                    case StandingBy():
-                        self._stand_by(link)
-                    case Ready():
-                        self._became_ready(link, message)
-                    case LoadFailed() | Fatal():
-                        reported = (message.code, message.message)
-                    case Heartbeat():
-                        self.heartbeat = message
-                        watch.saw_heartbeat(message)
-                    case _:
-                        pass
+                reported = self._take(link, watch, message) or reported
             self.listener.on_messages(messages)
+
+    def _take(self, link: Link, watch: Progress, message: FromWorker) -> tuple[str, str] | None:
+        """Take in what concerns the process itself; returns what it said of its end."""
+        match message:
+            case Hello():
+                self._greet(link, message)
+            case Loading():
+                self.load_progress = message.fraction
+                self.listener.on_progress(message.fraction)
+            case StandingBy():
+                self._stand_by(link)
+            case Ready():
+                self._became_ready(link, message)
+            case Heartbeat():
+                self.heartbeat = message
+                watch.saw_heartbeat(message)
+            case LoadFailed() | Fatal():
+                return message.code, message.message
+            case _:
+                pass
+        return None
 
     def _stand_by(self, link: Link) -> None:
         self.ready = self.load_progress = None

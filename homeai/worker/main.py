@@ -121,23 +121,11 @@ def _compute(
 
     while (messages := work.take(wait=not engine.in_flight)) is not None:
         for message in messages:
-            match message:
-                case Submit() if embedder is None:
-                    engine.submit(message)
-                case Submit():
-                    channel.send(_wrong_kind(message.ticket, "makes embeddings, not text"))
-                case Cancel():
-                    engine.cancel(message.ticket)
-                case Embed() if embedder is not None:
-                    channel.send(embedder.answer(message))
-                case Embed():
-                    channel.send(_wrong_kind(message.ticket, "makes text, not embeddings"))
-                case Disarm() if not engine.in_flight and message is messages[-1]:
+            if isinstance(message, Disarm):
+                if not engine.in_flight and message is messages[-1]:
                     return None
-                case Arm() | Disarm():
-                    pass  # it is armed already, or has work again
-                case _:
-                    return EXIT_FAILED
+            elif not _take(message, channel, engine, embedder):
+                return EXIT_FAILED
         try:
             engine.step()
         except DecodeFailed as failed:
@@ -145,6 +133,26 @@ def _compute(
             channel.send(Fatal(code=failure.code, message=failure.sentence, status=failed.status))
             return EXIT_FAILED
     return EXIT_OK
+
+
+def _take(message: ToWorker, channel: Channel, engine: Engine, embedder: Embedder | None) -> bool:
+    """Do what the core asks for; False if it does not belong here."""
+    match message:
+        case Submit() if embedder is None:
+            engine.submit(message)
+        case Submit():
+            channel.send(_wrong_kind(message.ticket, "makes embeddings, not text"))
+        case Cancel():
+            engine.cancel(message.ticket)
+        case Embed() if embedder is not None:
+            channel.send(embedder.answer(message))
+        case Embed():
+            channel.send(_wrong_kind(message.ticket, "makes text, not embeddings"))
+        case Arm():
+            pass  # it is armed already
+        case _:
+            return False
+    return True
 
 
 def _is_unprepared(message: ToWorker) -> bool:

@@ -18,6 +18,7 @@ import time
 
 from homeai.protocol.framing import FrameDecoder, encode
 from homeai.protocol.messages import (
+    PROTOCOL_VERSION,
     Arm,
     Cancel,
     Disarm,
@@ -56,7 +57,9 @@ class Script:
     def run(self) -> int:
         if self._mode == "deaf":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        self.send(Hello(pid=os.getpid(), protocol=0 if self._mode == "old_protocol" else 1))
+        self.send(
+            Hello(pid=os.getpid(), protocol=0 if self._mode == "old_protocol" else PROTOCOL_VERSION)
+        )
         decoder = FrameDecoder(ToWorker)
         while data := self._socket.recv(65536):
             for message in decoder.feed(data):

@@ -57,7 +57,7 @@ class House:
 
     def _on_ending(self, ending) -> None:
         self.endings.append(ending)
-        self.router.on_ending("cpu", ending)
+        self.router.health.on_ending("cpu", ending)
 
     def ask(self, client: str = "anna", **more):
         self._count += 1

@@ -3,7 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homeai.supervisor.restart import FIRST_PROBE_S, LONGEST_PAUSE_S, LONGEST_PROBE_S, OpenCircuit, RestartAfter, decide
+from homeai.supervisor.restart import (
+    FIRST_PROBE_S,
+    LONGEST_PAUSE_S,
+    LONGEST_PROBE_S,
+    OpenCircuit,
+    RestartAfter,
+    decide,
+)
 
 LIMITS = {"max_restarts": 3, "window_s": 600.0, "chance": 0.0}
 

@@ -1,0 +1,96 @@
+"""Takes in what workers say of running requests: tokens, starts, ends. Learns from each how fast they are."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Protocol
+
+from homeai.domain.errors import HomeAIError, from_code
+from homeai.protocol.messages import Done, Piece, Started, Step
+from homeai.router.answers import Answers
+from homeai.router.generation import Generation
+from homeai.router.lane import Lane
+from homeai.router.ledger import LedgerError
+from homeai.router.line import Line
+
+logger = logging.getLogger(__name__)
+
+
+class _House(Protocol):
+    """What the router does for us."""
+
+    def fail(self, generation: Generation, error: HomeAIError) -> None: ...
+    def forget(self, generation: Generation) -> None: ...
+
+
+class Hearing:
+    """From messages of workers to events of requests.
+
+    Args:
+        house: The router.
+        lanes: The workers.
+        line: Learns how long answers take.
+        answers: Writes the events.
+    """
+
+    def __init__(
+        self, house: _House, lanes: Mapping[str, Lane], line: Line, answers: Answers
+    ) -> None:
+        self._house, self._lanes, self._line, self._answers = house, lanes, line, answers
+
+    def on_message(self, lane: Lane, message: Step | Started | Done) -> None:
+        """Take one message in; what belongs to no open request is out of date."""
+        match message:
+            case Step():
+                for piece in message.pieces:
+                    self._on_piece(lane, piece)
+            case Started():
+                if (generation := lane.open.get(message.ticket)) is not None:
+                    self._answers.started(generation, message)
+            case Done():
+                self._on_done(lane, message)
+
+    def _on_piece(self, lane: Lane, piece: Piece) -> None:
+        generation = lane.open.get(piece.ticket)
+        if generation is None:
+            return
+        try:
+            self._answers.piece(generation, piece, _now())
+        except LedgerError as error:
+            logger.error("answer out of order request=%s what=%s", generation.request_id, error)  # noqa: TRY400
+            self._house.fail(
+                generation, from_code("worker_failed", "The worker lost part of the answer.")
+            )
+
+    def _on_done(self, lane: Lane, message: Done) -> None:
+        generation = lane.open.pop(message.ticket, None)
+        if generation is None:
+            return
+        now = _now()
+        self._learn(lane, generation, message)
+        if self._answers.finished(generation, message, now):
+            self._line.times.observe(now - (generation.dispatched_at or now))
+            if generation.estimate is not None and generation.promised_at is not None:
+                lane.latency.grade(generation.estimate, 1000 * (now - generation.promised_at))
+            self._house.forget(generation)
+
+    def _learn(self, lane: Lane, generation: Generation, message: Done) -> None:
+        if message.reason == "cancelled":
+            return
+        first = generation.resumed_at or 0
+        lane.latency.observe(
+            prompt_tokens=message.prompt_tokens - message.cached_tokens + first,
+            prefill_s=message.prefill_s,
+            new_tokens=message.completion_tokens - first - 1,
+            decode_s=message.decode_s,
+        )
+        for other in self._lanes.values():
+            other.latency.observe_length(
+                new_tokens=message.completion_tokens, allowed=generation.request.max_tokens
+            )
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
