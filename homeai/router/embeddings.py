@@ -1,4 +1,4 @@
-"""Embedding requests: tokenise each input, then one call for all."""
+"""Questions to a worker outside the line: embeddings (tokenise each input, then one call), token counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from homeai.domain.errors import WorkerFailed, from_code
-from homeai.domain.request import TextPrompt, TokenPrompt
+from homeai.domain.request import Prompt, TextPrompt, TokenPrompt
 from homeai.protocol.messages import (
     Embed,
     Embedded,
@@ -62,6 +62,18 @@ class Embeddings:
         if not isinstance(answer, Embedded):
             raise WorkerFailed("The worker mixed its answers up.")
         return [_floats(vector) for vector in answer.vectors], sum(map(len, packed)) // 4
+
+    async def count(self, prompt: Prompt) -> int:
+        """Return the number of tokens of a prompt.
+
+        Raises:
+            HomeAIError: The prompt cannot be prepared, or the worker died.
+        """
+        ticket = next(self._tickets)
+        prepared = await self._ask(ticket, Prepare(ticket=ticket, prompt=prompt))
+        if not isinstance(prepared, Prepared):
+            raise WorkerFailed("The worker mixed its answers up.")
+        return len(prepared.prompt_ids) // 4
 
     async def _ask(self, ticket: int, message: ToWorker) -> Reply:
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()

@@ -8,6 +8,7 @@ from homeai.domain import events as happened
 from homeai.domain.errors import HomeAIError
 from homeai.domain.request import GenerationRequest
 from homeai.domain.stream import Queued
+from homeai.planning.latency import Estimate
 from homeai.router import admission
 from homeai.router.estimate import ServiceTimes
 from homeai.router.events import EventRing
@@ -108,3 +109,18 @@ class Line:
         ready = found.worker.ready
         sequences = 1 if ready is None else ready.sequences
         return self.times.ahead_s(ahead=position + len(found.open), sequences=sequences)
+
+    def estimate(self, lane: str, prompt_tokens: int, most: int | None) -> Estimate | None:
+        """How long an answer would take on a worker from now on; None = nothing was measured yet.
+
+        Args:
+            lane: Name of the worker.
+            prompt_tokens: Length of the prompt.
+            most: Tokens the client allows for the answer; None = no limit.
+        """
+        found, waiting = self._lanes[lane], len(self.order(lane))
+        busy = found.serving and found.free <= 0
+        ahead_ms = 1000 * self.ahead_s(lane, waiting) if busy or waiting else 0.0
+        return found.latency.estimate(
+            prompt_tokens=prompt_tokens, allowed_tokens=most, ahead_ms=ahead_ms
+        )

@@ -66,6 +66,7 @@ class Router:
         cpu_only: The owner switched to the CPU.
         stopping: Nothing new is taken.
         health: Hears when workers come and go.
+        line: Who waits.
     """
 
     def __init__(
@@ -81,19 +82,19 @@ class Router:
         self._policy, self._log = policy, log
         self._recorder = recorder or NoRecorder()
         self._running = Running()
-        self._line = Line(self.lanes, log)
+        self.line = Line(self.lanes, log)
         self._tickets = itertools.count(1)
         self._preparation = Preparation(self.lanes, self._tickets, self._when_measured)
-        self._failover = Failover(self, self.lanes, self._line, policy, log)
-        self._timers = Timers(self.lanes, self._line, policy, self.fail)
+        self._failover = Failover(self, self.lanes, self.line, policy, log)
+        self._timers = Timers(self.lanes, self.line, policy, self.fail)
         self._answers = Answers(log, provenance, self._recorder)
-        self._hearing = Hearing(self, self.lanes, self._line, self._answers)
-        self._routing = Routing(self, self.lanes, self._line, self._failover, policy)
+        self._hearing = Hearing(self, self.lanes, self.line, self._answers)
+        self._routing = Routing(self, self.lanes, self.line, self._failover, policy)
         self._starter = Starter(self._tickets, self._preparation, self._answers, self._recorder)
         self.health = Health(
             self,
             self.lanes,
-            self._line,
+            self.line,
             self._preparation,
             self._routing,
             self._failover,
@@ -113,7 +114,7 @@ class Router:
     @property
     def waiting(self) -> int:
         """Requests in line, or waiting for a choice."""
-        return len(self._line) + len(self._failover.held)
+        return len(self.line) + len(self._failover.held)
 
     def submit(self, request: GenerationRequest) -> Generation:
         """Take a request in; a refusal arrives as its `Failed` event."""
@@ -137,9 +138,9 @@ class Router:
         if self._may_start_at_once(generation):
             self._start(generation)
             return generation
-        self._line.join(generation)
+        self.line.join(generation)
         self._preparation.ask(generation)
-        self._line.tell_positions()
+        self.line.tell_positions()
         self.health.balance()
         return generation
 
@@ -162,7 +163,7 @@ class Router:
     def find(self, request_id: str) -> Generation | None:
         """The request of that id that is under way."""
         return (
-            self._line.get(request_id)
+            self.line.get(request_id)
             or self._running.get(request_id)
             or self._failover.get(request_id)
         )
@@ -178,7 +179,7 @@ class Router:
         return (
             generation.request.n == 1
             and not roomier
-            and not len(self._line)
+            and not len(self.line)
             and lane.free > 0
             and lane.alone is None
         )
@@ -219,7 +220,7 @@ class Router:
         moved = False
         for lane in self.lanes.values():
             while lane.free > 0:
-                generation = self._line.first(lane.name)
+                generation = self.line.first(lane.name)
                 if generation is None or generation.prompt_ids is None:
                     break  # its prompt is being prepared: the turn stays its own
                 if not generation.answer_tokens:
@@ -228,10 +229,10 @@ class Router:
                         continue
                 if lane.alone is not None or (generation.suspect and lane.open):
                     break  # a suspect runs by itself, so that it harms nobody else
-                self._start(self._line.take(lane.name))
+                self._start(self.line.take(lane.name))
                 moved = True
         if moved:
-            self._line.tell_positions()
+            self.line.tell_positions()
         self.health.balance()
 
     def _start(self, generation: Generation) -> None:
@@ -272,8 +273,8 @@ class Router:
                     lane.worker.send(Cancel(ticket=ticket))
         self._answers.failed(generation, error, state, self._now())
         self._failover.leave(generation)
-        if self._line.leave(generation):
-            self._line.tell_positions()
+        if self.line.leave(generation):
+            self.line.tell_positions()
         self.forget(generation)
         self.work()
 
@@ -289,7 +290,7 @@ class Router:
     async def drain(self, grace_s: float) -> None:
         """Take nothing new, refuse what waits, let what runs finish for `grace_s`, then cancel it."""
         self.stopping = True
-        for generation in [*self._line.order(), *self._failover.held]:
+        for generation in [*self.line.order(), *self._failover.held]:
             self.fail(generation, ShuttingDown("The service is stopping.", retry_after_s=5))
         for generation in await self._running.wait_until_idle(grace_s):
             self.fail(generation, ShuttingDown("The service is stopping.", retry_after_s=5))

@@ -56,11 +56,14 @@ class Routes:
             "/homeai/v1/status": {"GET": own.status},
             "/homeai/v1/events": {"GET": own.events},
             "/homeai/v1/requests": {"GET": own.requests},
+            "/homeai/v1/route": {"GET": own.route, "PUT": own.route},
+            "/homeai/v1/estimate": {"POST": own.estimate},
         }
-        self._prefixes: dict[str, dict[str, Handler]] = {
-            "/v1/models/": {"GET": openai.model},
-            "/homeai/v1/requests/": {"GET": own.request, "DELETE": own.cancel},
-        }
+        self._around: list[tuple[str, str, dict[str, Handler]]] = [
+            ("/homeai/v1/requests/", "/choice", {"POST": own.choose}),
+            ("/homeai/v1/requests/", "", {"GET": own.request, "DELETE": own.cancel}),
+            ("/v1/models/", "", {"GET": openai.model}),
+        ]
 
     async def serve(
         self, scope: Scope, receive: Receive, send: Send, request_id: str, client: str
@@ -87,7 +90,8 @@ class Routes:
         path = path.rstrip("/") if len(path) > 1 else path
         if path in self._exact:
             return path, self._exact[path], ""
-        for prefix, methods in self._prefixes.items():
-            if path.startswith(prefix):
-                return f"{prefix}{{id}}", methods, path[len(prefix) :]
+        for prefix, suffix, methods in self._around:
+            if path.startswith(prefix) and path.endswith(suffix):
+                value = path[len(prefix) : len(path) - len(suffix)]
+                return f"{prefix}{{id}}{suffix}", methods, value
         raise NotFound("There is nothing at this address.")

@@ -14,6 +14,7 @@ from homeai.server.jsonbody import decode_object
 
 BODY_PAUSE_S, BODY_TOTAL_S = 30.0, 120.0
 MAX_DEADLINE_S = 86_400.0
+FALLBACKS = ("auto", "ask", "never")
 _NUMBER = re.compile(rb"\d{1,9}(?:\.\d{1,6})?")
 
 
@@ -56,6 +57,26 @@ class Call:
                 text = f"{name}: a number of milliseconds above 0 is needed."
                 raise BadRequest(text, param=name)
         return None
+
+    def fallback(self) -> str | None:
+        """What the client wants when the GPU cannot answer, from its header; None = it does not say.
+
+        Raises:
+            BadRequest: Another word.
+        """
+        value = self.header("homeai-fallback")
+        if value is None:
+            return None
+        word = value.decode("latin-1").strip().lower()
+        if word not in FALLBACKS:
+            text = f"HomeAI-Fallback: {', '.join(FALLBACKS)} are allowed."
+            raise BadRequest(text, param="HomeAI-Fallback")
+        return word
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether a program of this computer asks, rather than a device on the LAN."""
+        return self.client.partition(":")[0] in ("desktop", "local")
 
     async def json_object(self) -> dict[str, Any]:
         """Read and decode the body.

@@ -65,12 +65,14 @@ class Caller:
         client: Whose request it is.
         deadline_s: From the headers; None = setting.
         new_seed: Gives a seed when the client sent none.
+        fallback: What is wanted when the GPU cannot answer; None = setting.
     """
 
     request_id: str
     client: str
     deadline_s: float | None
     new_seed: Callable[[], int]
+    fallback: str | None = None
 
 
 def chat(body: dict[str, Any], caller: Caller) -> Asked:
@@ -171,6 +173,7 @@ def _finish(
         grammar=common.read_grammar(fields),
         logprobs=logprobs,
         deadline_s=caller.deadline_s,
+        fallback=caller.fallback,
     )
     refuse_unknown(fields, known, count)
     requests = tuple(

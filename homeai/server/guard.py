@@ -43,7 +43,10 @@ _SAFE_SITES = frozenset({b"same-origin", b"same-site", b"none"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PREFLIGHT_S = 600
 _HEADER_NAMES = re.compile(rb"[A-Za-z0-9_, -]{1,2000}")
-_EXPOSED = b"x-request-id, homeai-device, homeai-attempts, retry-after, x-should-retry"
+_EXPOSED = (
+    b"x-request-id, homeai-device, homeai-attempts, homeai-degraded, homeai-estimate-ms, "
+    b"retry-after, x-should-retry"
+)
 _MOST_KEYS = 4
 _NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 

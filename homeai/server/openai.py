@@ -49,7 +49,9 @@ class OpenAI:
         chat: bool,
     ) -> None:
         body = await call.json_object()
-        caller = decode.Caller(call.request_id, call.client, call.deadline_s(), self._new_seed)
+        caller = decode.Caller(
+            call.request_id, call.client, call.deadline_s(), self._new_seed, call.fallback()
+        )
         if body.keys() & {"response_format", "grammar"}:
             # checking a schema takes a while; other requests go on meanwhile
             asked = await asyncio.to_thread(read, body, caller)

@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
-from homeai.domain.errors import BadRequest, NotFound
+from homeai.domain.errors import BadRequest, ForbiddenHost, NotFound
+from homeai.server import decode
 from homeai.server.call import Call
 from homeai.server.closing import Closing
 from homeai.server.encode import error_body
+from homeai.server.fields import Fields
 from homeai.server.http import (
     ClientGone,
     EventStream,
@@ -69,10 +71,34 @@ class Own:
         body = {"cancelled": cancelled, **self._record(call)}
         await send_json(call.send, call.request_id, body)
 
+    async def choose(self, call: Call) -> None:
+        """`POST /homeai/v1/requests/{id}/choice`: what to do with a request that waits for a choice."""
+        record = self._record(call)
+        choice = Fields(await call.json_object()).text("choice")
+        if not self._core.choose(call.path_value, choice):
+            text = f"The request waits for no choice; it is {record['state']}."
+            raise BadRequest(text, param="choice")
+        await send_json(call.send, call.request_id, self._record(call))
+
+    async def route(self, call: Call) -> None:
+        """`GET` and `PUT /homeai/v1/route`: the way requests take; only this computer may change it."""
+        if call.scope["method"] == "PUT":
+            if not call.is_owner:
+                raise ForbiddenHost("Only programs of this computer may change the route.")
+            self._core.set_mode(Fields(await call.json_object()).text("mode"))
+        await send_json(call.send, call.request_id, {"mode": self._core.mode})
+
+    async def estimate(self, call: Call) -> None:
+        """`POST /homeai/v1/estimate`: a chat body → how long it would take on each worker."""
+        caller = decode.Caller(call.request_id, call.client, None, lambda: 0)
+        asked = decode.chat(await call.json_object(), caller)
+        found = await self._core.estimate(asked.requests[0])
+        await send_json(call.send, call.request_id, found)
+
     def _visible(self, call: Call) -> list[dict[str, Any]]:
         """This computer's programs see every request, a device on the LAN sees its own."""
         records = self._core.requests()
-        if call.client.partition(":")[0] in ("desktop", "local"):
+        if call.is_owner:
             return records
         return [record for record in records if record["client"] == call.client]
 

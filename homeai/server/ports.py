@@ -104,3 +104,32 @@ class Core(Protocol):
     def cancel(self, request_id: str) -> bool:
         """Cancel a running or waiting request; False if there is none of that id."""
         ...
+
+    async def estimate(self, request: GenerationRequest) -> dict[str, Any]:
+        """Return `prompt_tokens` and `estimate_ms` per worker (p50 and p90, or None).
+
+        Raises:
+            HomeAIError: The request cannot be understood, or no worker can count its tokens now.
+        """
+        ...
+
+    def choose(self, request_id: str, choice: str) -> bool:
+        """Carry out `retry_cpu` | `wait_gpu` | `cancel`; False if the request waits for no choice.
+
+        Raises:
+            BadRequest: Another word.
+        """
+        ...
+
+    @property
+    def mode(self) -> str:
+        """`auto` | `ask` | `gpu_only` | `cpu`."""
+        ...
+
+    def set_mode(self, mode: str) -> None:
+        """Change the way requests take.
+
+        Raises:
+            BadRequest: Another word.
+        """
+        ...

@@ -18,7 +18,7 @@ from homeai.domain.snapshot import Snapshot
 from homeai.domain.states import WorkerState
 from homeai.hardware.engine_backends import accelerator_backends
 from homeai.models.catalogue import Catalogue, ModelEntry
-from homeai.protocol.messages import FromWorker, Ready, ToWorker
+from homeai.protocol.messages import FromWorker, Ready
 from homeai.router.dispatch import CPU, GPU
 from homeai.router.embeddings import Embeddings
 from homeai.router.events import EventRing
@@ -89,7 +89,7 @@ class Service:
         self._standing = Standing(
             settings, self.workers, self._model, self._router, self._rehearsal
         )
-        self._embeddings = Embeddings(_Primary(self.workers))
+        self._embeddings = Embeddings(self.workers)
 
     @property
     def settings(self) -> Settings:
@@ -158,6 +158,19 @@ class Service:
         async with asyncio.timeout(self._settings.limits.deadline_s):
             return await self._embeddings.embed(request.inputs)
 
+    async def estimate(self, request: GenerationRequest) -> dict[str, Any]:
+        """Return how long an answer would take on each worker, in milliseconds; raises HomeAIError."""
+        error = self._problem or self._model.is_not(request.model)
+        if error is not None:
+            raise error
+        async with asyncio.timeout(self._settings.limits.queue_wait_s):
+            tokens = await self._embeddings.count(request.prompt)
+        devices = {}
+        for name in self._router.lanes:
+            found = self._router.line.estimate(name, tokens, request.max_tokens)
+            devices[name] = None if found is None else found.body()
+        return {"prompt_tokens": tokens, "estimate_ms": devices}
+
     def cancel(self, request_id: str) -> bool:
         """Cancel a request that is under way; False if there is none of that id."""
         return self._router.cancel(request_id)
@@ -221,8 +234,7 @@ class Service:
 
     def _on_messages(self, name: str, messages: list[FromWorker]) -> None:
         self._router.on_messages(name, messages)
-        if name == self.workers.primary.name:
-            self._embeddings.on_messages(messages)
+        self._embeddings.on_messages(messages)
         if name == CPU:
             self._rehearsal.on_messages(messages)
             if any(isinstance(message, Ready) for message in messages):
@@ -278,14 +290,3 @@ class Service:
     def snapshot(self) -> Snapshot:
         """The current picture."""
         return self._standing.snapshot(self._problem)
-
-
-class _Primary:
-    """Sends to whichever worker is the primary one."""
-
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
-
-    def send(self, message: ToWorker) -> None:
-        """Post a message."""
-        self._workers.primary.send(message)

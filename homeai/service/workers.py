@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from homeai.domain.errors import HomeAIError
 from homeai.domain.states import WorkerState
-from homeai.protocol.messages import FromWorker, Load
+from homeai.protocol.messages import FromWorker, Load, ToWorker
 from homeai.router.dispatch import CPU, GPU
 from homeai.service.active_model import ActiveModel
 from homeai.settings.schema import Settings
@@ -77,6 +77,11 @@ class Workers:
         if self.gpu is None:
             return Level.READY
         return Level.STANDBY if self._settings.fallback.standby == "warm" else Level.OFF
+
+    def send(self, message: ToWorker) -> None:
+        """Post a message to the first worker that is ready, the primary one if it is."""
+        ready = next((worker for worker in self.all if worker.ready is not None), self.primary)
+        ready.send(message)
 
     def drop_gpu(self) -> None:
         """There is no GPU: the CPU worker is the primary one."""

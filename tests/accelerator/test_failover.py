@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 ASK = {"prompt": "Once upon a time there was", "max_tokens": 24, "temperature": 0}
@@ -69,3 +71,142 @@ def test_the_gpu_comes_back_by_itself(house, undisturbed):
     again = house.core.stream("/v1/completions", ASK)
     assert again.homeai["device"] == "gpu"
     assert again.text == undisturbed
+
+
+@pytest.fixture
+def broken(house):
+    """The GPU fails at every graph until the test is over."""
+    house.wait_gpu()
+    house.gpu.fault("abort", always=True)
+    yield
+    house.gpu.heal()
+    house.wait_gpu()
+
+
+def ask_in_background(house, **more):
+    """A streamed request whose answer is read by a thread."""
+    found = {}
+
+    def read() -> None:
+        found["answer"] = house.core.stream("/v1/completions", {**ASK}, more.pop("headers", {}))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    return thread, found
+
+
+def test_a_client_that_forbids_the_cpu_hears_so_and_is_not_repeated(house, undisturbed):
+    house.wait_gpu()
+    house.gpu.fault("abort")
+
+    status, headers, body = house.core.request(
+        "POST", "/v1/completions", ASK, {"HomeAI-Fallback": "never"}
+    )
+
+    assert status == 503
+    assert body["error"]["code"] == "gpu_only"
+    assert headers["x-should-retry"] == "false"
+
+
+def test_a_deadline_that_the_cpu_would_miss_ends_it_before_any_cpu_token(house, undisturbed):
+    house.wait_gpu()
+    house.gpu.fault("abort")
+    ask = {**ASK, "max_tokens": 900}
+
+    status, _, body = house.core.request(
+        "POST", "/v1/completions", ask, {"HomeAI-Deadline-Ms": "1500", "X-Request-Id": "too-late"}
+    )
+
+    assert status == 503
+    assert body["error"]["code"] == "latency_exceeds_deadline"
+    assert body["error"]["homeai"]["estimate_ms"]["p50"] > 1500
+    record = house.core.request("GET", "/homeai/v1/requests/too-late")[2]
+    assert len(record["attempts"]) == 1
+
+
+@pytest.mark.parametrize("choice", ["retry_cpu", "wait_gpu", "cancel"])
+def test_in_ask_mode_the_request_waits_for_a_choice(house, undisturbed, choice):
+    house.wait_gpu()
+    house.gpu.fault("abort", after_graphs=8, always=choice != "wait_gpu")
+    name = f"asked-{choice}"
+    headers = {"HomeAI-Fallback": "ask", "X-Request-Id": name}
+    thread, found = ask_in_background(house, headers=headers)
+
+    def record() -> dict:
+        return house.core.request("GET", f"/homeai/v1/requests/{name}")[2]
+
+    house.core.wait_status(lambda _: record().get("state") == "failing_over")
+    if choice != "wait_gpu":  # that one may be taken by a GPU that is back already
+        status, _, _ = house.core.request(
+            "POST", f"/homeai/v1/requests/{name}/choice", {"choice": choice}
+        )
+        assert status == 200
+    house.gpu.heal()
+    thread.join(60)
+
+    answer = found["answer"]
+    asked = next(n for n in answer.notices if n.get("event") == "degraded")
+    assert asked["choices"] == ["retry_cpu", "wait_gpu", "cancel"]
+    if choice == "cancel":
+        assert answer.error["code"] == "cancelled"
+    else:
+        assert answer.text == undisturbed
+        last = answer.homeai["attempts"][-1]["device"]
+        assert last == ("cpu" if choice == "retry_cpu" else "gpu")
+
+
+def test_while_the_gpu_is_away_new_requests_go_to_the_cpu_and_say_so(house, broken, undisturbed):
+    house.core.stream("/v1/completions", ASK)
+    house.core.wait_status(lambda s: s["degraded"])
+
+    answer = house.core.stream("/v1/completions", ASK)
+
+    assert answer.text == undisturbed
+    assert answer.homeai["device"] == "cpu"
+    assert answer.homeai["degraded"] is True
+    assert len(answer.homeai["attempts"]) == 1
+
+
+def test_the_toggle_moves_to_the_cpu_frees_the_gpu_and_back(house, undisturbed):
+    house.wait_gpu()
+    assert house.core.request("PUT", "/homeai/v1/route", {"mode": "cpu"})[0] == 200
+    house.core.wait_status(lambda s: s["workers"][0]["state"] == "stopped")
+
+    answer = house.core.stream("/v1/completions", ASK)
+    status = house.core.status()
+
+    assert answer.text == undisturbed
+    assert answer.homeai["device"] == "cpu"
+    assert answer.homeai["degraded"] is False
+    assert answer.homeai["reason"] == "by_choice"
+    assert status["degraded"] is None
+    assert house.gpu.used_bytes() == {}
+    house.core.request("PUT", "/homeai/v1/route", {"mode": "auto"})
+    house.wait_gpu()
+    house.core.wait_status(lambda s: s["workers"][0]["state"] == "ready")
+    assert house.core.stream("/v1/completions", ASK).homeai["device"] == "gpu"
+
+
+def test_the_estimate_names_each_device(house, undisturbed):
+    body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 20}
+
+    status, _, found = house.core.request("POST", "/homeai/v1/estimate", body)
+
+    assert status == 200
+    assert found["prompt_tokens"] > 3
+    assert found["estimate_ms"]["cpu"]["p90"] >= found["estimate_ms"]["cpu"]["p50"] > 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/homeai/v1/route", {"mode": "fast"}),
+        ("PUT", "/homeai/v1/route", {}),
+        ("PUT", "/homeai/v1/route", {"mode": 3}),
+    ],
+)
+def test_a_route_that_does_not_exist_is_refused_in_words(house, method, path, body):
+    status, _, answer = house.core.request(method, path, body)
+
+    assert status == 400
+    assert answer["error"]["code"] == "invalid_request"
