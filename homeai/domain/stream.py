@@ -81,6 +81,10 @@ class Started(msgspec.Struct, frozen=True):
     estimate_ms: int | None = None
 
 
+Promise = tuple[float, float]
+"""Milliseconds: what was estimated (p50) before a CPU attempt, and what it took."""
+
+
 class Delta(msgspec.Struct, frozen=True):
     """Text that is safe to show: whole characters, no part of a stop string.
 

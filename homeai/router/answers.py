@@ -117,7 +117,9 @@ class Answers:
         facts = self._facts(generation, message, now)
         generation.emit(Finished(choice=choice, reason=reason, usage=usage, facts=facts))
         if last:
-            self._recorder.ended(generation.request_id, generation.state.value, None)
+            self._recorder.ended(
+                generation.request_id, generation.state.value, None, generation.promise(now)
+            )
             self._log.append(
                 happened.RequestFinished(
                     request_id=generation.request_id,
@@ -139,7 +141,7 @@ class Answers:
         self.close_attempt(generation, state.value)
         generation.tickets.clear()
         generation.fail(error, state, now)
-        self._recorder.ended(generation.request_id, state.value, error.code)
+        self._recorder.ended(generation.request_id, state.value, error.code, None)
         self._log.append(
             happened.RequestCancelled(request_id=generation.request_id)
             if state is RequestState.CANCELLED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from homeai.domain.events import Event
 
@@ -17,9 +17,13 @@ class EventRing:
     Args:
         first: Number of the first event; larger than any of an earlier run, so that a reader that
             comes back after a restart does not take new events for old ones.
+        sink: Gets each event with its number as well.
     """
 
-    def __init__(self, first: int = 1) -> None:
+    def __init__(
+        self, first: int = 1, sink: Callable[[int, Event], None] = lambda _number, _event: None
+    ) -> None:
+        self._sink = sink
         self._events: deque[tuple[int, Event]] = deque(maxlen=KEPT_EVENTS)
         self._next = first
         self._news = asyncio.Event()
@@ -27,6 +31,7 @@ class EventRing:
     def append(self, event: Event) -> None:
         """Number and keep an event, and wake all readers."""
         self._events.append((self._next, event))
+        self._sink(self._next, event)
         self._next += 1
         self._news.set()
         self._news = asyncio.Event()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from homeai.domain.errors import HomeAIError
 from homeai.domain.request import GenerationRequest
 from homeai.domain.states import TERMINAL, RequestState, advance
-from homeai.domain.stream import Failed, FinishReason, StreamEvent, Usage
+from homeai.domain.stream import Failed, FinishReason, Promise, StreamEvent, Usage
 from homeai.planning.latency import Estimate
 from homeai.router.ledger import ChoiceLedger
 
@@ -97,6 +97,12 @@ class Generation:
         """Seconds from arrival until the answer is due."""
         asked = self.request.deadline_s
         return most_s if asked is None else min(asked, most_s)
+
+    def promise(self, now: float) -> Promise | None:
+        """What was promised before a CPU attempt and what it took until now; None = nothing was."""
+        if self.estimate is None or self.promised_at is None:
+            return None
+        return self.estimate.p50_ms, 1000 * (now - self.promised_at)
 
     def move(self, new: RequestState) -> None:
         """Change the state; a move outside the table is a bug of ours and raises ValueError."""

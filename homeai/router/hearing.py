@@ -72,8 +72,8 @@ class Hearing:
         self._learn(lane, generation, message)
         if self._answers.finished(generation, message, now):
             self._line.times.observe(now - (generation.dispatched_at or now))
-            if generation.estimate is not None and generation.promised_at is not None:
-                lane.latency.grade(generation.estimate, 1000 * (now - generation.promised_at))
+            if generation.estimate is not None and (promise := generation.promise(now)):
+                lane.latency.grade(generation.estimate, promise[1])
             self._house.forget(generation)
 
     def _learn(self, lane: Lane, generation: Generation, message: Done) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from homeai.domain.errors import HomeAIError
+from homeai.domain.request import GenerationRequest
+from homeai.domain.stream import Promise
 from homeai.protocol.messages import Ready, ToWorker
 from homeai.router.dispatch import Fallback
 
@@ -60,7 +62,7 @@ class Policy:
 class Recorder(Protocol):
     """Who writes down what happens to requests."""
 
-    def received(self, request_id: str, client: str) -> None:
+    def received(self, request: GenerationRequest) -> None:
         """A request came in."""
         ...
 
@@ -74,15 +76,15 @@ class Recorder(Protocol):
         """An attempt ended."""
         ...
 
-    def ended(self, request_id: str, state: str, code: str | None) -> None:
-        """The request ended."""
+    def ended(self, request_id: str, state: str, code: str | None, promise: Promise | None) -> None:
+        """The request ended; `promise` grades what was told before."""
         ...
 
 
 class NoRecorder:
     """Keeps nothing."""
 
-    def received(self, request_id: str, client: str) -> None:
+    def received(self, request: GenerationRequest) -> None:
         """Do nothing."""
 
     def attempt(
@@ -94,5 +96,5 @@ class NoRecorder:
     def attempt_ended(self, request_id: str, number: int, outcome: str, tokens: int) -> None:
         """Do nothing."""
 
-    def ended(self, request_id: str, state: str, code: str | None) -> None:
+    def ended(self, request_id: str, state: str, code: str | None, promise: Promise | None) -> None:
         """Do nothing."""

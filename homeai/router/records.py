@@ -15,6 +15,11 @@ class Records:
 
     def __init__(self) -> None:
         self._generations: OrderedDict[str, Generation] = OrderedDict()
+        self._earlier: list[dict[str, Any]] = []
+
+    def remember(self, records: list[dict[str, Any]]) -> None:
+        """Take records of an earlier core in, newest first."""
+        self._earlier = records[:KEPT_RECORDS]
 
     def add(self, generation: Generation) -> None:
         """Remember a request; the oldest ended one is forgotten when there are too many."""
@@ -27,7 +32,8 @@ class Records:
 
     def list(self) -> list[dict[str, Any]]:
         """Records, newest first."""
-        return [record(generation) for generation in reversed(self._generations.values())]
+        live = [record(generation) for generation in reversed(self._generations.values())]
+        return [*live, *(old for old in self._earlier if old["id"] not in self._generations)]
 
     def get(self, request_id: str) -> dict[str, Any] | None:
         """One record, or None."""

@@ -122,7 +122,7 @@ class Router:
         generation = Generation(request, now, self._cancelled)
         self.records.add(generation)
         self._log.append(happened.RequestReceived(request_id=request.id, client=request.client))
-        self._recorder.received(request.id, request.client)
+        self._recorder.received(request)
         verdict = self._routing.on_arrival(request)
         if isinstance(verdict, Refuse):
             self.fail(generation, verdict.error)
@@ -148,7 +148,7 @@ class Router:
         """Record a request that ends with `error` before it comes in."""
         generation = Generation(request, self._now(), self._cancelled)
         self.records.add(generation)
-        self._recorder.received(request.id, request.client)
+        self._recorder.received(request)
         self.fail(generation, error)
         return generation
 

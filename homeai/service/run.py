@@ -19,6 +19,8 @@ from pathlib import Path
 import psutil
 
 from homeai import __version__
+from homeai.journal.journal import Journal, open_journal
+from homeai.journal.schema import NewerJournal
 from homeai.server.addresses import own_names
 from homeai.server.app import create_app
 from homeai.server.hosts import HostRules
@@ -76,10 +78,33 @@ def serve(order: Order, say: Say, note: Say) -> int:
         except (BindingRefused, KeyFileError) as error:
             note(str(error))
             return EXIT_FAILED
-        return asyncio.run(_serve(order, keys, sock, say, note))
+        try:
+            return asyncio.run(_serve(order, keys, sock, say, note))
+        except NewerJournal as error:
+            note(f"{error}. Update homeai, or move the journal away.")
+            return EXIT_FAILED
 
 
 async def _serve(order: Order, keys: KeyRing, sock: socket.socket, say: Say, note: Say) -> int:
+    settings, paths = order.settings, order.paths
+    journal = open_journal(
+        paths.data / "journal.db",
+        now=time.time,
+        keep_prompts=settings.privacy.log_prompts,
+        on_problem=note,
+    )
+    journal.start()
+    try:
+        await _serve_with(order, keys, sock, journal, say, note)
+    finally:
+        await asyncio.to_thread(journal.close)
+    corefile.remove(paths.core_file, os.getpid())
+    return EXIT_OK
+
+
+async def _serve_with(
+    order: Order, keys: KeyRing, sock: socket.socket, journal: Journal, say: Say, note: Say
+) -> None:
     settings, paths = order.settings, order.paths
     service = Service(
         settings,
@@ -87,6 +112,7 @@ async def _serve(order: Order, keys: KeyRing, sock: socket.socket, say: Say, not
         os.environ,
         model=order.model,
         first_event=time.time_ns() // 1000,  # larger than any number of an earlier run
+        journal=journal,
     )
     token = secrets.token_urlsafe(32)
     server = settings.server
@@ -103,6 +129,7 @@ async def _serve(order: Order, keys: KeyRing, sock: socket.socket, say: Say, not
     _stop_on_signals(stop)
     async with asyncio.TaskGroup() as group:
         service.start(group)  # first of all: the worker starts while the rest is set up
+        await service.recall()
         serving = group.create_task(listener.run(), name="http")
         if order.exit_with_parent:
             _stop_on_eof(stop)
@@ -116,8 +143,6 @@ async def _serve(order: Order, keys: KeyRing, sock: socket.socket, say: Say, not
         listener.stop()
         await service.stop()
         await serving
-    corefile.remove(paths.core_file, os.getpid())
-    return EXIT_OK
 
 
 def _announce(paths: Paths, url: str, token: str) -> None:

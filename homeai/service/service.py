@@ -17,6 +17,7 @@ from homeai.domain.request import EmbeddingRequest, GenerationRequest
 from homeai.domain.snapshot import Snapshot
 from homeai.domain.states import WorkerState
 from homeai.hardware.engine_backends import accelerator_backends
+from homeai.journal.journal import Journal
 from homeai.models.catalogue import Catalogue, ModelEntry
 from homeai.protocol.messages import FromWorker, Ready
 from homeai.router.dispatch import CPU, GPU
@@ -28,6 +29,7 @@ from homeai.router.parties import Policy
 from homeai.router.router import Router
 from homeai.service import picture
 from homeai.service.active_model import ActiveModel
+from homeai.service.bookkeeping import Bookkeeping
 from homeai.service.rehearsal import Rehearsal
 from homeai.service.standing import Standing
 from homeai.service.workers import Ears, Workers
@@ -49,6 +51,8 @@ class Service:
         paths: Folders.
         environment: Of this process, for workers.
         model: Name or file that overrides `model.active`.
+        first_event: Number of the first event.
+        journal: Keeps what happens; None = nothing is kept.
     """
 
     def __init__(
@@ -59,9 +63,10 @@ class Service:
         *,
         model: str | None = None,
         first_event: int = 1,
+        journal: Journal | None = None,
     ) -> None:
-        self._settings = settings
-        self.events = EventRing(first_event)
+        self._settings, self._books = settings, Bookkeeping(journal)
+        self.events = EventRing(first_event, self._books.write_down)
         self.catalogue = Catalogue(paths.models, map(Path, settings.model.folders))
         wanted = settings.model.active if model is None else model
         self._model = ActiveModel(settings, self.catalogue, wanted)
@@ -81,6 +86,7 @@ class Service:
             self._policy,
             self.events,
             self._provenance,
+            journal,
             cpu_wanted=self._cpu_wanted,
         )
         self._rehearsal = Rehearsal(
@@ -96,8 +102,6 @@ class Service:
         """Values in force."""
         return self._settings
 
-    # ---- life -----------------------------------------------------------------------------------
-
     def start(self, group: asyncio.TaskGroup) -> None:
         """Choose the model and start its workers; returns at once."""
         self._problem = self._model.choose()
@@ -111,6 +115,10 @@ class Service:
                 worker.name
             )
             self._tasks.append(group.create_task(worker.run(), name=f"worker {worker.name}"))
+
+    async def recall(self) -> None:
+        """Take in what an earlier core wrote down."""
+        await self._books.recall(self._router.records, self._settings.privacy.journal_days)
 
     async def drain(self, grace_s: float) -> None:
         """Take nothing new and let running requests finish for `grace_s` seconds."""
@@ -137,8 +145,6 @@ class Service:
                     continue  # there is no GPU after all
                 logger.warning("model is not ready code=%s", error.code)
             return
-
-    # ---- requests ---------------------------------------------------------------------------------
 
     def submit(self, request: GenerationRequest) -> Generation:
         """Take a request in; a refusal arrives as its `Failed` event."""
@@ -172,7 +178,7 @@ class Service:
         return {"prompt_tokens": tokens, "estimate_ms": devices}
 
     def cancel(self, request_id: str) -> bool:
-        """Cancel a request that is under way; False if there is none of that id."""
+        """Cancel a request; False if none of that id is under way."""
         return self._router.cancel(request_id)
 
     def choose(self, request_id: str, choice: str) -> bool:

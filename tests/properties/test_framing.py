@@ -59,11 +59,14 @@ _TO_WORKER_PARTS = [
     _part(m.Embed, ticket=_TICKET, inputs=st.lists(_IDS, max_size=3)),
     _part(m.Cancel, ticket=_TICKET),
     _part(m.Detokenize, ticket=_TICKET, ids=_IDS),
+    _part(m.Arm),
+    _part(m.Disarm),
     _part(m.Stop),
 ]  # fmt: skip
 _FROM_WORKER_PARTS = [
     _part(m.Hello, pid=st.integers(0, 2**31)),
     _part(m.Loading, fraction=_REAL),
+    _part(m.StandingBy, weights_bytes=st.none() | _TICKET),
     _part(m.Ready, context_tokens=_TICKET, train_context_tokens=_TICKET, sequences=_TICKET, vocab=_TICKET, kv_bytes=st.none() | _TICKET),
     _part(m.LoadFailed, code=_WORDS, message=_WORDS, stage=_WORDS),
     _part(m.Prepared, ticket=_TICKET, prompt_ids=_IDS, text=st.none() | _WORDS),

@@ -1,0 +1,39 @@
+"""Between the service and its journal: every event goes in, and what an earlier core left comes out."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from homeai.domain.events import Event, ModelLoadProgressed
+from homeai.journal.journal import Journal
+from homeai.router.records import KEPT_RECORDS, Records
+
+logger = logging.getLogger(__name__)
+
+
+class Bookkeeping:
+    """Uses the journal, if there is one.
+
+    Args:
+        journal: None = nothing is kept.
+    """
+
+    def __init__(self, journal: Journal | None) -> None:
+        self._journal = journal
+
+    def write_down(self, number: int, event: Event) -> None:
+        """Keep an event."""
+        if self._journal is not None and not isinstance(event, ModelLoadProgressed):
+            self._journal.event(number, type(event).__name__, msgspec.json.encode(event))
+
+    async def recall(self, records: Records, keep_days: float) -> None:
+        """Close what an earlier core left open, forget what is old, and take its records in."""
+        if self._journal is None:
+            return
+        interrupted = await self._journal.close_interrupted()
+        if interrupted:
+            logger.warning("requests of an earlier run were interrupted count=%d", interrupted)
+        await self._journal.forget_older_than(keep_days)
+        records.remember(await self._journal.recent(KEPT_RECORDS))
