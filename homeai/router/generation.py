@@ -12,6 +12,7 @@ from homeai.domain.request import GenerationRequest
 from homeai.domain.states import TERMINAL, RequestState, advance
 from homeai.domain.stream import Failed, FinishReason, Promise, StreamEvent, Usage
 from homeai.planning.latency import Estimate
+from homeai.protocol.messages import Done, Piece, Started
 from homeai.router.ledger import ChoiceLedger
 
 
@@ -37,6 +38,7 @@ class Generation:
         begun: Choices whose start was told.
         estimate: What was promised before a retry.
         promised_at: When, event loop time.
+        unheard: What a worker said before its attempt was written down; None = it is.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Generation:
         self.first_token_at: float | None = None
         self.ended_at: float | None = None
         self.error: HomeAIError | None = None
+        self.unheard: list[Piece | Started | Done] | None = None
         self._on_cancel = on_cancel
         self._events: deque[StreamEvent] = deque()
         self._reader: asyncio.Future[None] | None = None

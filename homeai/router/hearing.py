@@ -23,6 +23,7 @@ class _House(Protocol):
 
     def fail(self, generation: Generation, error: HomeAIError) -> None: ...
     def forget(self, generation: Generation) -> None: ...
+    def work(self) -> None: ...
 
 
 class Hearing:
@@ -42,20 +43,40 @@ class Hearing:
 
     def on_message(self, lane: Lane, message: Step | Started | Done) -> None:
         """Take one message in; what belongs to no open request is out of date."""
-        match message:
-            case Step():
-                for piece in message.pieces:
-                    self._on_piece(lane, piece)
-            case Started():
-                if (generation := lane.open.get(message.ticket)) is not None:
-                    self._answers.started(generation, message)
-            case Done():
-                self._on_done(lane, message)
+        if isinstance(message, Step):
+            for piece in message.pieces:
+                self._on_ticket(lane, piece)
+        else:
+            self._on_ticket(lane, message)
 
-    def _on_piece(self, lane: Lane, piece: Piece) -> None:
-        generation = lane.open.get(piece.ticket)
+    def attempt_is_written(self, generation: Generation, number: int) -> None:
+        """What a worker said meanwhile counts from now on."""
+        if number != len(generation.attempts) or generation.unheard is None:
+            return  # it was over before it was written
+        unheard, generation.unheard = generation.unheard, None
+        lane = self._lanes[generation.lane]
+        for message in unheard:
+            self._on_ticket(lane, message)
+        if unheard:
+            self._house.work()
+
+    def _on_ticket(self, lane: Lane, message: Piece | Started | Done) -> None:
+        generation = lane.open.get(message.ticket)
         if generation is None:
             return
+        if generation.unheard is not None:
+            generation.unheard.append(message)
+            return
+        match message:
+            case Piece():
+                self._on_piece(generation, message)
+            case Started():
+                self._answers.started(generation, message)
+            case Done():
+                del lane.open[message.ticket]
+                self._on_done(lane, generation, message)
+
+    def _on_piece(self, generation: Generation, piece: Piece) -> None:
         try:
             self._answers.piece(generation, piece, _now())
         except LedgerError as error:
@@ -64,10 +85,7 @@ class Hearing:
                 generation, from_code("worker_failed", "The worker lost part of the answer.")
             )
 
-    def _on_done(self, lane: Lane, message: Done) -> None:
-        generation = lane.open.pop(message.ticket, None)
-        if generation is None:
-            return
+    def _on_done(self, lane: Lane, generation: Generation, message: Done) -> None:
         now = _now()
         self._learn(lane, generation, message)
         if self._answers.finished(generation, message, now):

@@ -90,7 +90,9 @@ class Router:
         self._answers = Answers(log, provenance, self._recorder)
         self._hearing = Hearing(self, self.lanes, self.line, self._answers)
         self._routing = Routing(self, self.lanes, self.line, self._failover, policy)
-        self._starter = Starter(self._tickets, self._preparation, self._answers, self._recorder)
+        self._starter = Starter(
+            self._tickets, self._preparation, self._answers, self._recorder, self._hearing
+        )
         self.health = Health(
             self,
             self.lanes,

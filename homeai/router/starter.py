@@ -1,12 +1,17 @@
-"""Begins attempts: writes each down, then asks a worker for every answer that is not complete yet."""
+"""Begins attempts: has each written down, and asks a worker for every answer that is not complete yet.
+
+The worker need not wait for the disk: nothing it says of an attempt is heard before that is written.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from homeai.router import orders
 from homeai.router.answers import Answers
 from homeai.router.generation import Generation
+from homeai.router.hearing import Hearing
 from homeai.router.lane import Lane
 from homeai.router.parties import Recorder
 from homeai.router.preparation import Preparation
@@ -20,6 +25,7 @@ class Starter:
         preparation: Told of prompts that go along unprepared.
         answers: Numbers the attempts.
         recorder: Writes them down.
+        hearing: Listens to an attempt once it is written.
     """
 
     def __init__(
@@ -28,9 +34,10 @@ class Starter:
         preparation: Preparation,
         answers: Answers,
         recorder: Recorder,
+        hearing: Hearing,
     ) -> None:
         self._tickets, self._preparation = tickets, preparation
-        self._answers, self._recorder = answers, recorder
+        self._answers, self._recorder, self._hearing = answers, recorder, hearing
 
     def start(self, generation: Generation, lane: Lane) -> None:
         """Begin an attempt on a worker that has a free sequence."""
@@ -43,9 +50,8 @@ class Starter:
             if generation.prompt_ids is None:
                 self._preparation.expect(ticket, generation)
 
-        def send() -> None:
-            for ticket, choice in tickets.items():
-                if lane.open.get(ticket) is generation:  # else it ended while it was written down
-                    lane.worker.send(orders.submit(ticket, generation, choice))
-
-        self._recorder.attempt(generation.request_id, number, lane.name, lane.name, send)
+        generation.unheard = []
+        written = functools.partial(self._hearing.attempt_is_written, generation, number)
+        self._recorder.attempt(generation.request_id, number, lane.name, lane.name, written)
+        for ticket, choice in tickets.items():
+            lane.worker.send(orders.submit(ticket, generation, choice))
