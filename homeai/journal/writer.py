@@ -6,6 +6,7 @@ import logging
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ logger = logging.getLogger(__name__)
 
 Work = Callable[[sqlite3.Connection], object]
 _MOST_AT_ONCE = 256
+_LINGER_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,25 @@ class Writer:
         try:
             ends = False
             while not ends:
-                jobs = [self._jobs.get()]
-                while len(jobs) < _MOST_AT_ONCE and not self._jobs.empty():
-                    jobs.append(self._jobs.get())
+                jobs = self._gather()
                 ends = None in jobs
                 self._keep(connection, [job for job in jobs if job is not None])
         finally:
             connection.close()
+
+    def _gather(self) -> list[Job | None]:
+        """Wait for jobs; one that nobody waits for waits a moment for others to share its transaction."""
+        jobs = [self._jobs.get()]
+        until = time.monotonic() + _LINGER_S
+        while len(jobs) < _MOST_AT_ONCE:
+            last = jobs[-1]
+            urgent = last is None or last.done is not None
+            left_s = 0.0 if urgent else max(until - time.monotonic(), 0.0)
+            try:
+                jobs.append(self._jobs.get(timeout=left_s) if left_s else self._jobs.get_nowait())
+            except queue.Empty:
+                break
+        return jobs
 
     def _keep(self, connection: sqlite3.Connection, jobs: list[Job]) -> None:
         """Do jobs in one transaction; if it fails, each in its own, so that one harms no other."""

@@ -6,11 +6,23 @@ import logging
 
 import msgspec
 
-from homeai.domain.events import Event, ModelLoadProgressed
+from homeai.domain import events as happened
+from homeai.domain.events import Event
 from homeai.journal.journal import Journal
 from homeai.router.records import KEPT_RECORDS, Records
 
 logger = logging.getLogger(__name__)
+
+_TOLD_ELSEWHERE = (
+    happened.ModelLoadProgressed,
+    happened.RequestReceived,
+    happened.RequestQueued,
+    happened.RequestDispatched,
+    happened.RequestFirstToken,
+    happened.RequestFinished,
+    happened.RequestCancelled,
+    happened.RequestFailed,
+)
 
 
 class Bookkeeping:
@@ -24,8 +36,8 @@ class Bookkeeping:
         self._journal = journal
 
     def write_down(self, number: int, event: Event) -> None:
-        """Keep an event."""
-        if self._journal is not None and not isinstance(event, ModelLoadProgressed):
+        """Keep an event, unless the request's own record tells the same."""
+        if self._journal is not None and not isinstance(event, _TOLD_ELSEWHERE):
             self._journal.event(number, type(event).__name__, msgspec.json.encode(event))
 
     async def recall(self, records: Records, keep_days: float) -> None:
