@@ -186,8 +186,6 @@ class Router:
             and lane.alone is None
         )
 
-    # ---- a worker says something ------------------------------------------------------------------
-
     def on_messages(self, lane_name: str, messages: list[FromWorker]) -> None:
         """Take in what a worker sent."""
         lane = self.lanes[lane_name]

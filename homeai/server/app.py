@@ -11,6 +11,7 @@ from homeai.server.closing import Closing
 from homeai.server.guard import Guard, Keys
 from homeai.server.hosts import HostRules
 from homeai.server.http import Receive, Scope, Send
+from homeai.server.idempotency import Idempotency
 from homeai.server.openai import OpenAI
 from homeai.server.own import Own
 from homeai.server.ports import Core
@@ -45,9 +46,10 @@ class Routes:
     def __init__(self, core: Core, closing: Closing) -> None:
         self._core = core
         openai, own = OpenAI(core, lambda: secrets.randbits(63)), Own(core, closing)
+        once = Idempotency(core).wrap
         self._exact: dict[str, dict[str, Handler]] = {
-            "/v1/chat/completions": {"POST": openai.chat},
-            "/v1/completions": {"POST": openai.completion},
+            "/v1/chat/completions": {"POST": once(openai.chat)},
+            "/v1/completions": {"POST": once(openai.completion)},
             "/v1/embeddings": {"POST": openai.embedding},
             "/v1/models": {"GET": openai.models},
             "/live": {"GET": own.live},

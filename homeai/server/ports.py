@@ -12,6 +12,7 @@ from homeai.domain.events import Event
 from homeai.domain.request import EmbeddingRequest, GenerationRequest
 from homeai.domain.snapshot import Snapshot
 from homeai.domain.stream import StreamEvent
+from homeai.journal.journal import KeptAnswer
 from homeai.settings.schema import Settings
 
 
@@ -132,4 +133,12 @@ class Core(Protocol):
         Raises:
             BadRequest: Another word.
         """
+        ...
+
+    async def keep_answer(self, answer: KeptAnswer) -> None:
+        """Keep a complete answer for repeats; a journal that cannot be written is no error."""
+        ...
+
+    async def kept_answer(self, client: str, key: str) -> KeptAnswer | None:
+        """The answer kept under a client's key."""
         ...

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sqlite3
 
 import msgspec
 
 from homeai.domain import events as happened
 from homeai.domain.events import Event
-from homeai.journal.journal import Journal
+from homeai.journal.journal import Journal, KeptAnswer
 from homeai.router.records import KEPT_RECORDS, Records
 
 logger = logging.getLogger(__name__)
@@ -49,3 +51,18 @@ class Bookkeeping:
             logger.warning("requests of an earlier run were interrupted count=%d", interrupted)
         await self._journal.forget_older_than(keep_days)
         records.remember(await self._journal.recent(KEPT_RECORDS))
+
+    async def keep_answer(self, answer: KeptAnswer) -> None:
+        """Keep a complete answer; if that fails, a repeat is computed anew."""
+        if self._journal is not None:
+            with contextlib.suppress(sqlite3.Error):  # the journal has told of its trouble
+                await self._journal.keep_answer(answer)
+
+    async def kept_answer(self, client: str, key: str) -> KeptAnswer | None:
+        """The answer kept under a client's key, or None."""
+        if self._journal is None:
+            return None
+        try:
+            return await self._journal.answer(client, key)
+        except sqlite3.Error:
+            return None

@@ -17,7 +17,7 @@ from homeai.domain.request import EmbeddingRequest, GenerationRequest
 from homeai.domain.snapshot import Snapshot
 from homeai.domain.states import WorkerState
 from homeai.hardware.engine_backends import accelerator_backends
-from homeai.journal.journal import Journal
+from homeai.journal.journal import Journal, KeptAnswer
 from homeai.models.catalogue import Catalogue, ModelEntry
 from homeai.protocol.messages import FromWorker, Ready
 from homeai.router.dispatch import CPU, GPU
@@ -39,7 +39,6 @@ from homeai.supervisor.diagnosis import Ending
 from homeai.supervisor.terms import Level
 
 logger = logging.getLogger(__name__)
-
 MODES = ("auto", "ask", "gpu_only", "cpu")
 
 
@@ -116,6 +115,14 @@ class Service:
             )
             self._tasks.append(group.create_task(worker.run(), name=f"worker {worker.name}"))
 
+    async def keep_answer(self, answer: KeptAnswer) -> None:
+        """Keep a complete answer for repeats of its request."""
+        await self._books.keep_answer(answer)
+
+    async def kept_answer(self, client: str, key: str) -> KeptAnswer | None:
+        """The answer kept under a client's key, or None."""
+        return await self._books.kept_answer(client, key)
+
     async def recall(self) -> None:
         """Take in what an earlier core wrote down."""
         await self._books.recall(self._router.records, self._settings.privacy.journal_days)
@@ -134,9 +141,7 @@ class Service:
 
     async def wait_until_settled(self) -> None:
         """Return once the model is ready, or it is certain that it cannot be without help."""
-        if self._problem is not None:
-            return
-        while True:
+        while self._problem is None:
             primary = self.workers.primary
             try:
                 await primary.ensure_ready()
@@ -182,7 +187,7 @@ class Service:
         return self._router.cancel(request_id)
 
     def choose(self, request_id: str, choice: str) -> bool:
-        """Carry out `retry_cpu` | `wait_gpu` | `cancel`; False if the request waits for no choice."""
+        """Carry out a choice, see `Failover.choose`; False if the request waits for none."""
         return self._router.choose(request_id, choice)
 
     def requests(self) -> list[dict[str, Any]]:
@@ -192,8 +197,6 @@ class Service:
     def models(self) -> list[ModelEntry]:
         """The model that can be asked for."""
         return self._model.usable()
-
-    # ---- the way requests take -------------------------------------------------------------------
 
     @property
     def mode(self) -> str:
@@ -235,8 +238,6 @@ class Service:
         self._router.work()
         if not self._router.health.needs_cpu:
             self.workers.rest_cpu()
-
-    # ---- what the workers tell ------------------------------------------------------------------
 
     def _on_messages(self, name: str, messages: list[FromWorker]) -> None:
         self._router.on_messages(name, messages)

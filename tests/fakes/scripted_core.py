@@ -5,7 +5,7 @@ import contextlib
 from collections import deque
 from dataclasses import dataclass, field
 
-from homeai.domain.errors import Cancelled
+from homeai.domain.errors import BadRequest, Cancelled
 from homeai.domain.snapshot import (
     FallbackSnapshot,
     ModelSnapshot,
@@ -130,6 +130,7 @@ class ScriptedCore:
         self.events = ScriptedEvents()
         self.generations: list[ScriptedGeneration] = []
         self.arrived = asyncio.Event()
+        self.choices, self.kept, self.mode = [], {}, "auto"
         self.embedding_cancelled = asyncio.Event()
 
     def submit(self, request):
@@ -147,6 +148,24 @@ class ScriptedCore:
         except asyncio.CancelledError:
             self.embedding_cancelled.set()
             raise
+
+    async def estimate(self, request):
+        return {"prompt_tokens": 3, "estimate_ms": {"cpu": {"p50": 10, "p90": 20}}}
+
+    def choose(self, request_id, choice):
+        self.choices.append((request_id, choice))
+        return choice != "wait_gpu"
+
+    def set_mode(self, mode):
+        if mode not in ("auto", "cpu"):
+            raise BadRequest(f"mode: {mode!r}", param="mode")
+        self.mode = mode
+
+    async def keep_answer(self, answer):
+        self.kept[answer.client, answer.key] = answer
+
+    async def kept_answer(self, client, key):
+        return self.kept.get((client, key))
 
     def models(self):
         return [Card()]

@@ -287,3 +287,37 @@ def test_sharing_on_the_lan_needs_a_key_and_then_every_request_does(starter_mode
         assert core.request("GET", "/v1/models", headers=bearer)[0] == 200
         wrong = {"Authorization": "Bearer \u00e4\u00f6\u00fc"}
         assert core.request("GET", "/v1/models", headers=wrong)[0] == 401
+
+
+def test_an_answer_under_a_key_survives_a_restart_and_a_lost_stream_goes_on(
+    starter_model, tmp_path
+):
+    ask = story(max_tokens=12, stream=True)
+    headers = {"Idempotency-Key": "bedtime"}
+    with RunningCore(tmp_path, starter_model, "limits.context_tokens=512") as core:
+        first = core.stream("/v1/chat/completions", ask, headers)
+    (tmp_path / "ready.json").unlink()
+    with RunningCore(tmp_path, None, "limits.context_tokens=512") as core:
+        again = core.stream("/v1/chat/completions", ask, {**headers, "Last-Event-ID": "3"})
+        records = core.request("GET", "/homeai/v1/requests")[2]["requests"]
+
+    assert first.done
+    assert again.headers["idempotency-replayed"] == "true"
+    assert first.raw.endswith(again.raw)
+    assert again.raw.startswith("id: 4\n")
+    assert records[0]["state"] == "finished"  # what the earlier core wrote down
+
+
+def test_a_core_that_is_killed_leaves_no_request_open(starter_model, tmp_path):
+    with RunningCore(tmp_path, starter_model, "limits.context_tokens=1024") as core:
+        connection = raw_request(core, story(max_tokens=800))
+        core.wait_status(lambda s: s["queue"]["running"] == 1)
+        core.process.kill()
+        core.process.wait()
+        connection.close()
+    (tmp_path / "ready.json").unlink()
+    with RunningCore(tmp_path, None, "limits.context_tokens=1024") as core:
+        record = core.request("GET", "/homeai/v1/requests")[2]["requests"][0]
+
+    assert (record["state"], record["error"]) == ("failed", "interrupted")
+    assert [a["outcome"] for a in record["attempts"]] == ["interrupted"]
