@@ -16,6 +16,7 @@ _COMMANDS = {
     "doctor": ("homeai.cli.doctor:doctor", "What is missing, and how to get it."),
     "keys": ("homeai.cli.keys:keys", "API keys for other devices."),
     "models": ("homeai.cli.models:models", "Model files."),
+    "prove": ("homeai.cli.prove:prove", "Prove failover on this machine."),
     "serve": ("homeai.cli.serve:serve", "Serve without a window."),
     "settings": ("homeai.cli.settings:settings", "Show and change settings."),
     "status": ("homeai.cli.status:status", "What the running service does."),

@@ -207,8 +207,14 @@ class Failover:
         return True
 
     def gpu_is_back(self) -> None:
-        """Whoever waits for a choice, or for the CPU without having begun there, goes to the GPU."""
+        """Whoever waits for a choice, or for the CPU without having begun there, goes to the GPU.
+
+        Not those whose notice runs, for they are on their way to the CPU; and not suspects, which could
+        end the GPU's worker again.
+        """
         for generation in self.held:
+            if generation.lane != GPU or generation.suspect:
+                continue
             generation.reason = None if not generation.attempts else generation.reason
             self._release(generation, GPU)
         for generation in self._line.order(CPU):

@@ -127,7 +127,7 @@ def test_a_deadline_that_the_cpu_would_miss_ends_it_before_any_cpu_token(house, 
 @pytest.mark.parametrize("choice", ["retry_cpu", "wait_gpu", "cancel"])
 def test_in_ask_mode_the_request_waits_for_a_choice(house, undisturbed, choice):
     house.wait_gpu()
-    house.gpu.fault("abort", after_graphs=8, always=choice != "wait_gpu")
+    house.gpu.fault("abort", after_graphs=8)
     name = f"asked-{choice}"
     headers = {"HomeAI-Fallback": "ask", "X-Request-Id": name}
     thread, found = ask_in_background(house, headers=headers)
@@ -136,11 +136,10 @@ def test_in_ask_mode_the_request_waits_for_a_choice(house, undisturbed, choice):
         return house.core.request("GET", f"/homeai/v1/requests/{name}")[2]
 
     house.core.wait_status(lambda _: record().get("state") == "failing_over")
-    if choice != "wait_gpu":  # that one may be taken by a GPU that is back already
-        status, _, _ = house.core.request(
-            "POST", f"/homeai/v1/requests/{name}/choice", {"choice": choice}
-        )
-        assert status == 200
+    status, _, _ = house.core.request(
+        "POST", f"/homeai/v1/requests/{name}/choice", {"choice": choice}
+    )
+    assert status == 200
     house.gpu.heal()
     thread.join(60)
 
@@ -153,6 +152,16 @@ def test_in_ask_mode_the_request_waits_for_a_choice(house, undisturbed, choice):
         assert answer.text == undisturbed
         last = answer.homeai["attempts"][-1]["device"]
         assert last == ("cpu" if choice == "retry_cpu" else "gpu")
+
+
+def test_who_waits_for_a_choice_goes_on_when_the_gpu_is_back(house, undisturbed):
+    house.wait_gpu()
+    house.gpu.fault("status_failed", after_graphs=8)  # a refusal, so the request is no suspect
+
+    answer = house.core.stream("/v1/completions", ASK, {"HomeAI-Fallback": "ask"})
+
+    assert answer.text == undisturbed
+    assert [a["device"] for a in answer.homeai["attempts"]] == ["gpu", "gpu"]
 
 
 def test_while_the_gpu_is_away_new_requests_go_to_the_cpu_and_say_so(house, broken, undisturbed):
