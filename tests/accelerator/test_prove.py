@@ -15,7 +15,7 @@ def proof(plugin, starter_model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("proof")
     command = [sys.executable, "-m", "homeai", "prove", "--model", str(starter_model)]
     command += ["--json", str(folder / "proof.json"), "--html", str(folder / "proof.html")]
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: PLW1510 -- looked at below
         command,
         env={**os.environ, "HOMEAI_HOME": str(folder / "home")},
         capture_output=True,
@@ -59,7 +59,7 @@ def test_the_page_shows_a_time_line_of_each_request(proof):
 
 
 def test_without_a_compiler_it_says_what_is_missing(starter_model, tmp_path):
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: PLW1510 -- looked at below
         [sys.executable, "-m", "homeai", "prove", "--model", str(starter_model)],
         env={**os.environ, "HOMEAI_HOME": str(tmp_path), "PATH": str(tmp_path)},
         capture_output=True,
