@@ -27,6 +27,8 @@ from homeai.supervisor.diagnosis import Ending
 CHOICES = ("retry_cpu", "wait_gpu", "cancel")
 _DESKTOP = "desktop"
 _KEPT_POISON = 256
+_QUARANTINE_S = 600.0
+"""Long enough for a client that repeats by itself; not for ever, since the engine may be at fault."""
 
 
 class _House(Protocol):
@@ -59,7 +61,7 @@ class Failover:
         self._house, self._lanes, self._line = house, lanes, line
         self._policy, self._log = policy, log
         self._held: OrderedDict[str, Generation] = OrderedDict()
-        self._poison: OrderedDict[int, None] = OrderedDict()
+        self._poison: OrderedDict[int, float] = OrderedDict()
 
     @property
     def held(self) -> list[Generation]:
@@ -118,7 +120,7 @@ class Failover:
         ahead: int,
     ) -> dispatch.Verdict:
         policy = self._policy()
-        passed_s = asyncio.get_running_loop().time() - generation.arrived
+        passed_s = _now() - generation.arrived
         job = Interrupted(
             lane=lane.name,
             attempts=len(generation.attempts),
@@ -161,7 +163,7 @@ class Failover:
         """Tell of the degradation before anything is retried."""
         body = None if estimate is None else estimate.body()
         generation.estimate = estimate
-        generation.promised_at = asyncio.get_running_loop().time()
+        generation.promised_at = _now()
         facts: dict[str, object] = {"reason": reason, "device": CPU, "estimate_ms": body}
         if verdict == "ask":
             facts["choices"] = list(CHOICES)
@@ -261,14 +263,17 @@ class Failover:
 
     def quarantined(self, request: GenerationRequest) -> PoisonRequest | None:
         """Return the error if the same request killed two workers before."""
-        if self._poison and _fingerprint(request) in self._poison:
+        if not self._poison:
+            return None
+        since = self._poison.get(_fingerprint(request))
+        if since is not None and _now() - since < _QUARANTINE_S:
             return PoisonRequest(
                 "This very request ended two workers before; it is not tried again."
             )
         return None
 
     def _quarantine(self, request: GenerationRequest) -> None:
-        self._poison[_fingerprint(request)] = None
+        self._poison[_fingerprint(request)] = _now()
         if len(self._poison) > _KEPT_POISON:
             self._poison.popitem(last=False)
 
@@ -277,3 +282,7 @@ def _fingerprint(request: GenerationRequest) -> int:
     """The same for the same work, whoever asks."""
     work = (request.prompt, request.grammar, request.stop, request.max_tokens, request.n)
     return hash(msgspec.msgpack.encode(work))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -112,7 +112,9 @@ class Storm:
                 self.account.outcomes[outcome] += 1
 
     def _ask(self, chance: random.Random, name: str, index: int, kind: str) -> str:
-        body = ASKS[index] | ({} if kind == "plain" else {"stream": True})
+        # a stop string of its own keeps a request that met two kills from being taken for the next one
+        body = ASKS[index] | {"stop": [*ASKS[index].get("stop", ()), f"<{name}>"]}
+        body |= {} if kind == "plain" else {"stream": True}
         connection = http.client.HTTPConnection("127.0.0.1", self.core.port, timeout=150)
         headers = {"Content-Type": "application/json", "X-Request-Id": name}
         try:
