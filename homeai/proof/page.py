@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from html import escape
 
 from homeai.proof.client import Seen
@@ -71,6 +72,12 @@ def _check(check: Check) -> str:
     return f'<li class="{kind}">{escape(check.promise)}{seen}</li>'
 
 
+def _second_attempt_s(seen: Seen) -> float | None:
+    """Seconds from the first attempt to the second one, by the core's clock."""
+    began = [datetime.fromisoformat(one["started_at"]) for one in seen.facts.get("attempts", ())]
+    return (began[1] - began[0]).total_seconds() if len(began) > 1 else None
+
+
 def _line(seen: Seen) -> str:
     """A time line: when which device answered."""
     whole = max(seen.ended_at, 0.001)
@@ -84,7 +91,12 @@ def _line(seen: Seen) -> str:
 
     at, devices = seen.degraded_at, seen.devices
     if at is None:
-        parts = bar(0, whole, "cpu" if devices == ["cpu"] else "gpu", "answer")
+        # a whole answer: the client saw nothing between, so the core's own times are drawn
+        moved = _second_attempt_s(seen)
+        first_colour = "cpu" if devices[:1] == ["cpu"] else "gpu"
+        parts = bar(0, min(moved or whole, whole), first_colour, "first attempt")
+        if moved is not None:
+            parts += bar(min(moved, whole), whole, devices[-1], "second attempt")
     else:
         before = [t for t in seen.tokens_at if t <= at]
         after = [t for t in seen.tokens_at if t > at]

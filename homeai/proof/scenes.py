@@ -68,7 +68,7 @@ def cancelled(house: House, scene: Scene) -> None:
     scene.expect("it is cancelled", gone, record.get("state"))
     scene.expect("the CPU was not asked", attempts == 1, f"{attempts} attempt")
     status = house.client.status()["queue"]
-    scene.expect("its place is free", status["waiting"] == 0, status)
+    scene.expect("its place is free", status["waiting"] == 0, f"{status['waiting']} waiting")
 
 
 def crowd(house: House, scene: Scene) -> None:
@@ -80,7 +80,7 @@ def crowd(house: House, scene: Scene) -> None:
     scene.requests += seen
     same = [one.text == other.text for one, other in zip(seen, calm, strict=True)]
     scene.expect("every client got its whole answer", all(one.complete for one in seen))
-    scene.expect("each answer is the undisturbed one", all(same), same)
+    scene.expect("each answer is the undisturbed one", all(same), f"{sum(same)} of {len(same)}")
     most = max(len(one.devices) for one in seen)
     scene.expect("nobody took more than two attempts", most <= 2, most)
     moved = sum(len(one.devices) > 1 for one in seen)
@@ -98,7 +98,9 @@ def comes_back(house: House, scene: Scene) -> None:
     scene.requests += [seen, after]
     scene.expect("the GPU came back by itself", well)
     scene.expect("the CPU's answer was not disturbed", seen.text == calm.text)
-    scene.expect("the next answer comes from the GPU", after.devices == ["gpu"], after.devices)
+    scene.expect(
+        "the next answer comes from the GPU", after.devices == ["gpu"], " → ".join(after.devices)
+    )
 
 
 def deadline(house: House, scene: Scene) -> None:
@@ -122,7 +124,9 @@ def forbidden(house: House, scene: Scene) -> None:
 def short_of_memory(house: House, scene: Scene) -> None:
     """There is too little main memory for the CPU worker."""
     fallback = house.client.status()["fallback"]
-    scene.expect("it is not armed, and says so before any fault", not fallback["armed"], fallback)
+    scene.expect(
+        "it is not armed, and says so before any fault", not fallback["armed"], fallback["reason"]
+    )
     house.break_gpu()
     seen = house.client.ask("no-memory", ASK)
     scene.requests.append(seen)
@@ -151,7 +155,7 @@ def _took_over(house: House, scene: Scene, seen: Seen, calm: Seen) -> None:
     if attempts:
         scene.facts["first_failure"] = attempts[0]["outcome"]
         scene.facts["decision"] = seen.facts.get("reason")
-    scene.expect("the CPU took over", seen.devices == ["gpu", "cpu"], seen.devices)
+    scene.expect("the CPU took over", seen.devices == ["gpu", "cpu"], " → ".join(seen.devices))
     scene.expect("the answer is complete", seen.complete, seen.error or "")
     scene.expect("it is the undisturbed answer", seen.text == calm.text, seen.output_sha256[:12])
     scene.expect("it kept its request id", seen.facts.get("request_id") == seen.name)
