@@ -118,10 +118,11 @@ class ChatWindow(QMainWindow):
         self.conversation.add(self.tr("You"), is_user=True).set_whole(text)
         name = self._summary.model or self.tr("Answer")
         self._answer = self.conversation.add(name, is_user=False)
-        self._first_text_at, self._pieces = None, 0
+        self._first_text_at, self._pieces, self._is_moving = None, 0, False
         stream = self._stream = self._client.chat([_SYSTEM, *self._messages])
         stream.text_came.connect(self._on_text)
         stream.waiting.connect(self._on_waiting)
+        stream.degraded.connect(self._on_degraded)
         stream.finished.connect(self._on_finished)
         stream.failed.connect(self._on_failed)
         self._refresh_buttons()
@@ -145,8 +146,16 @@ class ChatWindow(QMainWindow):
         if self._first_text_at is None:
             self._first_text_at = monotonic()
             self._answer.show_note("")
+        elif self._is_moving:
+            self._is_moving = False
+            self._answer.show_note("")
         self._pieces += 1
         self._answer.append(text)
+
+    def _on_degraded(self, facts: dict[str, object]) -> None:
+        if self._answer is not None:
+            self._is_moving = True
+            self._answer.show_note(self._words.degraded(facts))
 
     def _on_waiting(self, position: int) -> None:
         if self._answer is not None and self._first_text_at is None:

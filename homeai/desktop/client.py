@@ -92,12 +92,14 @@ class ChatStream(QObject):
     Signals:
         text_came: The next part of the answer.
         waiting: Position in line, 0 = next.
+        degraded: Another device will go on; with `reason` and `estimate_ms`.
         finished: The `homeai` object of the complete answer.
         failed: Why there is no (whole) answer; "" after `stop`.
     """
 
     text_came = Signal(str)
     waiting = Signal(int)
+    degraded = Signal(dict)
     finished = Signal(dict)
     failed = Signal(str)
 
@@ -135,6 +137,8 @@ class ChatStream(QObject):
         if event.name == "comment":
             if isinstance(value, dict) and isinstance(value.get("position"), int):
                 self.waiting.emit(value["position"])
+            elif isinstance(value, dict) and value.get("event") == "degraded":
+                self.degraded.emit(value)
         elif "error" in value:
             self._fail(str(value["error"].get("message", "")))
         else:

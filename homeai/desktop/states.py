@@ -26,6 +26,7 @@ class Summary:
         progress: 0..1 while it loads; None = unknown.
         problem: A sentence when something is wrong, or "".
         tiny: Whether the model is too small for real work.
+        degraded: Whether the CPU answers because the GPU failed.
     """
 
     look: Look
@@ -33,6 +34,7 @@ class Summary:
     progress: float | None = None
     problem: str = ""
     tiny: bool = False
+    degraded: bool = False
 
 
 def summarise(snapshot: dict[str, Any] | None) -> Summary:
@@ -48,4 +50,5 @@ def summarise(snapshot: dict[str, Any] | None) -> Summary:
         workers = snapshot.get("workers") or [{}]
         return Summary(Look.LOADING, name, workers[0].get("load_progress"), "", tiny)
     running = (snapshot.get("queue") or {}).get("running", 0)
-    return Summary(Look.WORKING if running else Look.IDLE, name, None, "", tiny)
+    look = Look.WORKING if running else Look.IDLE
+    return Summary(look, name, None, "", tiny, bool(snapshot.get("degraded")))

@@ -21,6 +21,8 @@ class Words(QObject):
                 return self.tr("Starting…")
             percent = QLocale().toString(round(summary.progress * 100))
             return self.tr("Loading the model: {percent} %").format(percent=percent)
+        if summary.degraded:
+            return self.tr("Degraded: CPU · {model}").format(model=summary.model)
         if summary.look is Look.WORKING:
             return self.tr("Answering · {model}").format(model=summary.model)
         return self.tr("Ready · {model}").format(model=summary.model)
@@ -39,9 +41,22 @@ class Words(QObject):
         number = QLocale().toString(position)
         return self.tr("Waiting: {number} ahead").format(number=number)
 
+    def degraded(self, facts: dict[str, object]) -> str:
+        """The GPU failed under an answer: who goes on, and how long that takes."""
+        estimate = facts.get("estimate_ms")
+        likely_ms = estimate.get("p50") if isinstance(estimate, dict) else None
+        if not isinstance(likely_ms, int | float):
+            return self.tr("The GPU failed; the CPU goes on.")
+        seconds = QLocale().toString(max(likely_ms / 1000, 1.0), "f", 0)
+        return self.tr("The GPU failed; the CPU goes on and needs about {seconds} s.").format(
+            seconds=seconds
+        )
+
     def device(self, facts: dict[str, object], tokens_s: float | None) -> str:
         """Where an answer came from, and how fast."""
         where = self.tr("on the GPU") if facts.get("device") == "gpu" else self.tr("on the CPU")
+        if facts.get("degraded"):
+            where = self.tr("on the CPU, since the GPU failed")
         if tokens_s is None:
             return where
         speed = QLocale().toString(tokens_s, "f", 1)

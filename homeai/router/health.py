@@ -68,6 +68,13 @@ class Health:
         lane.became_ready(canaries, next(self._tickets))
         self._serves(lane)
 
+    def doubt(self, reason: str, canaries: int) -> None:
+        """The GPU may not be well (the machine slept): no new work until it proves itself again."""
+        lane = self._lanes.get(GPU)
+        if lane is not None and lane.serving and lane.worker.ready is not None:
+            lane.suspend(reason)
+            self.on_ready(lane, canaries)
+
     def on_canary(self, lane: Lane, ticket: int) -> None:
         """A canary decode was good."""
         if lane.canary_done(ticket, next(self._tickets)):

@@ -36,7 +36,7 @@ class Facts:
         workers: Each with the time of its last change, and what the router knows of it.
         degraded: Why the GPU does not serve, in one word; None = it does, or there is none.
         cpu_error: Why the CPU could not take over.
-        rehearsed: Whether it was tried.
+        rehearsed: Whether it was tried with success.
     """
 
     version: str
@@ -128,7 +128,7 @@ def _fallback(facts: Facts) -> FallbackSnapshot:
     error = facts.cpu_error or worker.failure
     reason = None if error is None else error.message
     if error is None and not facts.rehearsed:
-        reason = "The CPU worker was not tried yet."
+        reason = "The CPU worker has not answered a first question yet."
     return FallbackSnapshot(
         armed=reason is None,
         reason=reason,

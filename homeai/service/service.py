@@ -27,7 +27,7 @@ from homeai.router.generation import Generation
 from homeai.router.lane import Lane
 from homeai.router.parties import Policy
 from homeai.router.router import Router
-from homeai.service import picture
+from homeai.service import picture, sleep
 from homeai.service.active_model import ActiveModel
 from homeai.service.bookkeeping import Bookkeeping
 from homeai.service.rehearsal import Rehearsal
@@ -71,6 +71,7 @@ class Service:
         self._model = ActiveModel(settings, self.catalogue, wanted)
         self._problem: HomeAIError | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._sleep_watch: asyncio.Task[None] | None = None
         gpu = settings.gpu
         self.workers = Workers(
             settings,
@@ -114,6 +115,7 @@ class Service:
                 worker.name
             )
             self._tasks.append(group.create_task(worker.run(), name=f"worker {worker.name}"))
+        self._sleep_watch = group.create_task(sleep.watch(self._on_wake), name="sleep watch")
 
     async def keep_answer(self, answer: KeptAnswer) -> None:
         """Keep a complete answer for repeats of its request."""
@@ -133,6 +135,8 @@ class Service:
 
     async def stop(self) -> None:
         """End the workers and wait for them."""
+        if self._sleep_watch is not None:
+            self._sleep_watch.cancel()
         async with asyncio.TaskGroup() as group:
             for worker in self.workers.all:
                 group.create_task(worker.stop())
@@ -141,15 +145,8 @@ class Service:
 
     async def wait_until_settled(self) -> None:
         """Return once the model is ready, or it is certain that it cannot be without help."""
-        while self._problem is None:
-            primary = self.workers.primary
-            try:
-                await primary.ensure_ready()
-            except HomeAIError as error:
-                if primary is not self.workers.primary:
-                    continue  # there is no GPU after all
-                logger.warning("model is not ready code=%s", error.code)
-            return
+        if self._problem is None:
+            await self.workers.settled()
 
     def submit(self, request: GenerationRequest) -> Generation:
         """Take a request in; a refusal arrives as its `Failed` event."""
@@ -251,6 +248,10 @@ class Service:
         elif not self._rehearsal.began and self._router.lanes[GPU].serving:
             self._rehearse()
         self._standing.note()
+
+    def _on_wake(self, seconds: float) -> None:
+        logger.info("the machine slept seconds=%.0f", seconds)
+        self._router.health.doubt("woke_up", self._settings.recovery.canary_decodes)
 
     def _rehearse(self) -> None:
         if self._settings.fallback.standby != "off" and self.workers.cpu_ram_problem() is None:

@@ -17,6 +17,8 @@ from homeai.service.rehearsal import Rehearsal
 from homeai.service.workers import Workers
 from homeai.settings.schema import Settings
 
+_FOR_EVER = ("cpu_kernels_missing", "model_invalid")
+"""Failures of the rehearsal that no later try can mend; after others the CPU is tried when it is needed."""
 _FALLBACKS = {"auto": Fallback.AUTO, "ask": Fallback.ASK, "gpu_only": Fallback.NEVER}
 
 
@@ -86,7 +88,7 @@ class Standing:
         if self._settings.fallback.standby == "off":
             return GpuOnly("The CPU does not stand by (fallback.standby is off).")
         failure = self._rehearsal.failure
-        if failure is not None:
+        if failure is not None and failure.code in _FOR_EVER:
             return from_code(failure.code, failure.message)
         return None if self._workers.cpu.pid is not None else self._workers.cpu_ram_problem()
 
@@ -118,7 +120,7 @@ class Standing:
                 degraded=self.degraded(),
                 degraded_since=self._degraded_since,
                 cpu_error=self.cpu_error(),
-                rehearsed=self._rehearsal.done,
+                rehearsed=self._rehearsal.done and self._rehearsal.failure is None,
                 standby=self._settings.fallback.standby,
                 running=self._router.running,
                 waiting=self._router.waiting,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 from collections.abc import Callable, Mapping
@@ -18,6 +19,8 @@ from homeai.supervisor.diagnosis import Ending
 from homeai.supervisor.launch import worker_launch
 from homeai.supervisor.process import WorkerProcess
 from homeai.supervisor.terms import Level, Listener, Policy
+
+logger = logging.getLogger(__name__)
 
 IDLE_S = 30.0
 """A CPU worker that is not needed any more is kept for so long: failures come in groups."""
@@ -77,6 +80,18 @@ class Workers:
         if self.gpu is None:
             return Level.READY
         return Level.STANDBY if self._settings.fallback.standby == "warm" else Level.OFF
+
+    async def settled(self) -> None:
+        """Return once the primary worker is ready, or will not be without help."""
+        while True:
+            primary = self.primary
+            try:
+                await primary.ensure_ready()
+            except HomeAIError as error:
+                if primary is not self.primary:
+                    continue  # there is no GPU after all
+                logger.warning("model is not ready code=%s", error.code)
+            return
 
     def send(self, message: ToWorker) -> None:
         """Post a message to the first worker that is ready, the primary one if it is."""

@@ -88,6 +88,10 @@
             <translation>Modell wird geladen: {percent} %</translation>
         </message>
         <message>
+            <source>Degraded: CPU · {model}</source>
+            <translation>Eingeschränkt: CPU · {model}</translation>
+        </message>
+        <message>
             <source>Answering · {model}</source>
             <translation>Antwortet · {model}</translation>
         </message>
@@ -108,12 +112,24 @@
             <translation>Wartet: {number} davor</translation>
         </message>
         <message>
+            <source>The GPU failed; the CPU goes on.</source>
+            <translation>Die GPU ist ausgefallen; die CPU macht weiter.</translation>
+        </message>
+        <message>
+            <source>The GPU failed; the CPU goes on and needs about {seconds} s.</source>
+            <translation>Die GPU ist ausgefallen; die CPU macht weiter und braucht etwa {seconds} s.</translation>
+        </message>
+        <message>
             <source>on the GPU</source>
             <translation>auf der GPU</translation>
         </message>
         <message>
             <source>on the CPU</source>
             <translation>auf der CPU</translation>
+        </message>
+        <message>
+            <source>on the CPU, since the GPU failed</source>
+            <translation>auf der CPU, weil die GPU ausgefallen ist</translation>
         </message>
         <message>
             <source>{where}, {speed} tokens per second</source>

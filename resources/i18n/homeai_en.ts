@@ -88,6 +88,10 @@
             <translation>Loading the model: {percent} %</translation>
         </message>
         <message>
+            <source>Degraded: CPU · {model}</source>
+            <translation>Degraded: CPU · {model}</translation>
+        </message>
+        <message>
             <source>Answering · {model}</source>
             <translation>Answering · {model}</translation>
         </message>
@@ -108,12 +112,24 @@
             <translation>Waiting: {number} ahead</translation>
         </message>
         <message>
+            <source>The GPU failed; the CPU goes on.</source>
+            <translation>The GPU failed; the CPU goes on.</translation>
+        </message>
+        <message>
+            <source>The GPU failed; the CPU goes on and needs about {seconds} s.</source>
+            <translation>The GPU failed; the CPU goes on and needs about {seconds} s.</translation>
+        </message>
+        <message>
             <source>on the GPU</source>
             <translation>on the GPU</translation>
         </message>
         <message>
             <source>on the CPU</source>
             <translation>on the CPU</translation>
+        </message>
+        <message>
+            <source>on the CPU, since the GPU failed</source>
+            <translation>on the CPU, since the GPU failed</translation>
         </message>
         <message>
             <source>{where}, {speed} tokens per second</source>

@@ -88,6 +88,10 @@
             <translation>A carregar o modelo: {percent} %</translation>
         </message>
         <message>
+            <source>Degraded: CPU · {model}</source>
+            <translation>Degradado: CPU · {model}</translation>
+        </message>
+        <message>
             <source>Answering · {model}</source>
             <translation>A responder · {model}</translation>
         </message>
@@ -108,12 +112,24 @@
             <translation>Em espera: {number} à frente</translation>
         </message>
         <message>
+            <source>The GPU failed; the CPU goes on.</source>
+            <translation>A GPU falhou; a CPU continua.</translation>
+        </message>
+        <message>
+            <source>The GPU failed; the CPU goes on and needs about {seconds} s.</source>
+            <translation>A GPU falhou; a CPU continua e precisa de cerca de {seconds} s.</translation>
+        </message>
+        <message>
             <source>on the GPU</source>
             <translation>na GPU</translation>
         </message>
         <message>
             <source>on the CPU</source>
             <translation>na CPU</translation>
+        </message>
+        <message>
+            <source>on the CPU, since the GPU failed</source>
+            <translation>na CPU, porque a GPU falhou</translation>
         </message>
         <message>
             <source>{where}, {speed} tokens per second</source>

@@ -42,6 +42,7 @@ class Answer:
     ids: list[int] = field(default_factory=list)
     text: str = ""
     indexes: list[int] = field(default_factory=list)
+    pieces: list[tuple[int, str]] = field(default_factory=list)
     cached: int | None = None
     done: Done | None = None
     refused: Refused | None = None
@@ -105,6 +106,7 @@ class WorkerClient:
         answer = self.answers.setdefault(piece.ticket, Answer())
         answer.ids += piece.ids
         answer.text += piece.text
+        answer.pieces.append((piece.index, piece.text))
         answer.indexes += range(piece.index, piece.index + len(piece.ids))
         answer.logprobs += piece.logprobs or []
 
