@@ -10,7 +10,13 @@ import asyncio
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
 from homeai.domain.errors import WorkerFailed
 from homeai.domain.request import GenerationRequest, TextPrompt
@@ -116,6 +122,20 @@ class RouterMachine(RuleBasedStateMachine):
 
     def _say(self, worker: ScriptedWorker, *messages) -> None:
         self._in_loop(lambda: self.router.on_messages(worker.name, list(messages)))
+
+    @initialize(well=st.sampled_from([True, True, True, False]))
+    def begin(self, well):
+        """Mostly with both workers up and requests on the GPU: what follows is the interesting part."""
+        if not well:
+            return
+        self._say(self.cpu, self.cpu.come_up())
+        self._say(self.gpu, self.gpu.come_up())
+        while self.gpu.canaries:
+            self.canary_sings()
+        for client in ("a", "b"):
+            self.arrive(client, None)
+            self.worker_prepares("gpu")
+            self.worker_draws("gpu", 0, again=False)
 
     # ---- what may happen --------------------------------------------------------------------------
 
@@ -258,5 +278,5 @@ def _done(ticket: int, tokens: int) -> Done:
     )
 
 
-RouterMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+RouterMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
 TestRouter = RouterMachine.TestCase
