@@ -44,20 +44,21 @@ class Line:
         return self._waiting.get(request_id)
 
     def refusal(
-        self, request: GenerationRequest, policy: Policy, *, idle: bool
+        self, request: GenerationRequest, policy: Policy, *, free: int
     ) -> HomeAIError | None:
         """Return why a request may not join, or None.
 
         Args:
             request: Which.
             policy: Limits in force.
-            idle: Whether a worker could take it at once.
+            free: Sequences that nobody uses; so many of those in line do not really wait, their prompts
+                are only being prepared.
         """
         verdict = admission.enter(
             admission.Limits(policy.queue_total, policy.queue_per_client),
-            waiting=len(self._queue),
-            waiting_of_client=self._queue.of_client(request.client),
-            idle=idle,
+            waiting=max(len(self._queue) - free, 0),
+            waiting_of_client=max(self._queue.of_client(request.client) - free, 0),
+            idle=free > 0,
             retry_after_s=min(self.ahead_s(name, len(self.order(name))) for name in self._lanes),
         )
         return verdict.error if isinstance(verdict, admission.Refuse) else None

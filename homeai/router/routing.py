@@ -65,7 +65,7 @@ class Routing:
         failure = lane.worker.failure
         if isinstance(verdict, To) and verdict.lane == CPU and failure is not None:
             return Refuse(failure)
-        error = self._line.refusal(request, self._policy(), idle=lane.free > 0)
+        error = self._line.refusal(request, self._policy(), free=lane.free)
         return verdict if error is None else Refuse(error)
 
     def _route(self, request: GenerationRequest) -> dispatch.Verdict:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QPlainTextEdit, QTextEdit, QWidget
 
-from homeai.desktop.states import Look, Summary
+from homeai.desktop.states import Look, Summary, summarise
 
 
 def say(qtbot, window, text: str) -> None:
@@ -93,6 +93,32 @@ def test_the_place_in_line_is_shown_until_text_comes(qtbot, window, desktop_core
     answered(qtbot, window)
 
     assert shown(window)[-1].strip() == "Now."
+
+
+def test_a_failed_gpu_is_told_with_the_estimate_until_the_cpu_writes(qtbot, window, desktop_core):
+    told = {"event": "degraded", "reason": "crashed", "device": "cpu", "estimate_ms": {"p50": 4200}}
+    desktop_core.script = ["Half ", {"comment": told}, "an answer."]
+    desktop_core.hold.clear()
+    say(qtbot, window, "go")
+
+    qtbot.waitUntil(lambda: "needs about 4 s" in window.conversation._views[-1]._note.text())
+    desktop_core.hold.set()
+    answered(qtbot, window)
+
+    assert shown(window)[-1].strip() == "Half an answer."
+
+
+def test_a_degraded_service_says_so_and_still_takes_messages(window):
+    status = {
+        "state": "degraded",
+        "degraded": {"reason": "crashed"},
+        "model": {"name": "M"},
+        "queue": {"running": 0},
+    }
+    window.show_summary(summarise(status))
+
+    assert window.state_label.text() == "Degraded: CPU · M"
+    assert window.send_button.isEnabled()
 
 
 def test_raw_html_and_images_in_answers_are_only_text(qtbot, window, desktop_core):
