@@ -52,8 +52,8 @@ def _show(snapshot: dict[str, Any]) -> None:
         click.echo(f"worker {worker['name']}: {worker['state']}{loading}{memory}")
         if worker["last_failure"]:
             click.echo(f"  last failure: {worker['last_failure']} ({worker['restarts']} restarts)")
-    fallback = snapshot["fallback"]
     if len(snapshot["workers"]) > 1:
+        fallback = snapshot["fallback"]
         armed = "armed" if fallback["armed"] else f"not armed: {fallback['reason']}"
         click.echo(f"fallback: {armed} (standby {fallback['standby']})")
     click.echo(f"requests: {queue['running']} running, {queue['waiting']} waiting")

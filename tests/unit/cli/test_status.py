@@ -104,3 +104,18 @@ def test_an_error_without_words_tells_the_status(run, core):
     core.answers(b"oops", status=500)
 
     assert "status 500" in run("status").stderr
+
+
+@pytest.mark.parametrize(
+    ("armed", "reason", "told"),
+    [
+        (True, None, "fallback: armed (standby cold)"),
+        (False, "Too little memory.", "fallback: not armed: Too little memory. (standby cold)"),
+    ],
+)
+def test_beside_a_gpu_it_is_told_whether_the_cpu_could_take_over(run, core, armed, reason, told):
+    workers = [{**STATUS["workers"][0], "name": name} for name in ("gpu", "cpu")]
+    fallback = {"armed": armed, "reason": reason, "standby": "cold"}
+    served(core, workers=workers, fallback=fallback)
+
+    assert told in run("status").stdout.splitlines()
