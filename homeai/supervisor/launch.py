@@ -17,10 +17,11 @@ _HIDDEN_DRIVERS = {
 }
 
 
-_SPIN_ALONE, _SPIN_BESIDE = "60000", "1000"
+_SPIN_ALONE, _SPIN_BESIDE = "20000", "1000"
 """How often a thread of the engine looks for work before it sleeps. Short is right where two workers
 compute on the same cores: spinning threads of one starve the other. One worker alone answers some 10 %
-faster if its threads stay awake between two steps; they still sleep within a millisecond."""
+faster with more, and still sleeps within a third of a millisecond: longer would starve it beside a
+program that keeps a core busy."""
 
 
 def worker_launch(
