@@ -14,6 +14,7 @@ from pathlib import Path
 from homeai.cli.client import Core, CoreUnreachable
 from homeai.settings import corefile
 from homeai.settings.paths import Paths
+from homeai.settings.program import own_program
 
 START_S = 180.0
 _STOP_S = 20.0
@@ -53,9 +54,6 @@ def running_or_started(paths: Paths) -> Iterator[Core]:
 
 
 def _start(ready: Path, said: Path) -> subprocess.Popen[bytes]:
-    program = (
-        [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "homeai"]
-    )
     options = ["serve", "--port", "0", "--exit-with-parent", "--ready-file", str(ready)]
     # Apart from the terminal's group: Ctrl-C stops an answer, not the core that gives it. When this
     # process dies, the core sees its standard input end.
@@ -64,7 +62,7 @@ def _start(ready: Path, said: Path) -> subprocess.Popen[bytes]:
         own_group = subprocess.CREATE_NEW_PROCESS_GROUP
     with said.open("wb") as errors:  # a file: a pipe that nobody reads would fill and stop the core
         return subprocess.Popen(  # noqa: S603 -- our own program, no foreign text
-            [*program, *options],
+            [*own_program(), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=errors,

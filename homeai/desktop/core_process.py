@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from homeai.settings import corefile
 from homeai.settings.paths import Paths
+from homeai.settings.program import own_program
 
 _LOOK_MS = 150
 _FIRST_PAUSE_MS, _LONGEST_PAUSE_MS = 500, 30_000
@@ -17,10 +17,7 @@ _STOP_MS = 15_000
 
 def core_command() -> list[str]:
     """Program and arguments of a core that ends with us."""
-    serve = ["serve", "--exit-with-parent"]
-    if getattr(sys, "frozen", False):
-        return [sys.executable, *serve]
-    return [sys.executable, "-m", "homeai", *serve]
+    return [*own_program(), "serve", "--exit-with-parent"]
 
 
 class CoreProcess(QObject):

@@ -42,12 +42,19 @@ class Words(QObject):
         return self.tr("Waiting: {number} ahead").format(number=number)
 
     def degraded(self, facts: dict[str, object]) -> str:
-        """The GPU failed under an answer: who goes on, and how long that takes."""
+        """A worker failed under an answer: who goes on, and how long that takes."""
         estimate = facts.get("estimate_ms")
         likely_ms = estimate.get("p50") if isinstance(estimate, dict) else None
+        only_cpu = facts.get("failed") == "cpu"
         if not isinstance(likely_ms, int | float):
+            if only_cpu:
+                return self.tr("The engine failed; it starts again and goes on.")
             return self.tr("The GPU failed; the CPU goes on.")
         seconds = QLocale().toString(max(likely_ms / 1000, 1.0), "f", 0)
+        if only_cpu:
+            return self.tr(
+                "The engine failed; it starts again, goes on and needs about {seconds} s."
+            ).format(seconds=seconds)
         return self.tr("The GPU failed; the CPU goes on and needs about {seconds} s.").format(
             seconds=seconds
         )

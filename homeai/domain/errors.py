@@ -6,6 +6,7 @@ HomeAIError
 │   ├── InvalidSchema          400  invalid_schema
 │   └── ContextLengthExceeded  400  context_length_exceeded
 ├── InvalidApiKey              401  invalid_api_key
+├── Forbidden                  403  forbidden
 ├── ForbiddenHost              403  forbidden_host
 ├── ForbiddenOrigin            403  forbidden_origin
 ├── NotFound                   404  not_found
@@ -97,6 +98,12 @@ class InvalidApiKey(HomeAIError):
     """No key, or one that is unknown."""
 
     code, http_status = "invalid_api_key", 401
+
+
+class Forbidden(HomeAIError):
+    """Only programs of this computer may do this."""
+
+    code, http_status = "forbidden", 403
 
 
 class ForbiddenHost(HomeAIError):

@@ -47,11 +47,6 @@ class LatencyModel:
         self._lengths: deque[int] = deque(maxlen=_KEPT)
         self._errors: deque[float] = deque(maxlen=_KEPT)
 
-    @property
-    def known(self) -> bool:
-        """Whether an estimate can be made."""
-        return self.prefill_tokens_s is not None and self.decode_tokens_s is not None
-
     def observe(
         self, *, prompt_tokens: int, prefill_s: float, new_tokens: int, decode_s: float
     ) -> None:

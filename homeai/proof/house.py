@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ import psutil
 
 from homeai.proof.client import Client
 from homeai.proof.device.control import SimulatedGpu
+from homeai.settings.program import own_program
 
 START_S = 120.0
 SETTINGS = {
@@ -69,16 +69,13 @@ class House:
     def _start(
         self, model: Path, values: Mapping[str, str], environment: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
-        program = (
-            [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "homeai"]
-        )
         options = ["serve", "--port", "0", "--ready-file", os.fspath(self._ready)]
         options += ["--model", os.fspath(model), "--exit-with-parent"]
         for name, value in values.items():
             options += ["--set", f"{name}={value}"]
         with self._said.open("wb") as said:
             return subprocess.Popen(  # noqa: S603 -- our own program
-                [*program, *options],
+                [*own_program(), *options],
                 env=dict(environment),
                 stdin=subprocess.PIPE,
                 stdout=said,

@@ -28,7 +28,9 @@ Reply = Prepared | Embedded
 
 
 class _Sender(Protocol):
-    def send(self, message: ToWorker) -> None: ...
+    def send(self, message: ToWorker) -> str:
+        """Post a message; returns the name of the worker it went to."""
+        ...
 
 
 class Embeddings:
@@ -41,13 +43,13 @@ class Embeddings:
     def __init__(self, worker: _Sender) -> None:
         self._worker = worker
         self._tickets = itertools.count(_FIRST_TICKET)
-        self._open: dict[int, asyncio.Future[Reply]] = {}
+        self._open: dict[int, tuple[str, asyncio.Future[Reply]]] = {}
 
     async def embed(self, inputs: Sequence[str | list[int]]) -> tuple[list[list[float]], int]:
         """Return one L2-normalised vector an input, and the number of tokens.
 
         Raises:
-            HomeAIError: An input does not fit, or the worker died.
+            HomeAIError: An input does not fit, no worker is ready, or the worker died.
         """
         packed: list[bytes] = []
         for value in inputs:
@@ -67,7 +69,7 @@ class Embeddings:
         """Return the number of tokens of a prompt.
 
         Raises:
-            HomeAIError: The prompt cannot be prepared, or the worker died.
+            HomeAIError: The prompt cannot be prepared, no worker is ready, or the worker died.
         """
         ticket = next(self._tickets)
         prepared = await self._ask(ticket, Prepare(ticket=ticket, prompt=prompt))
@@ -77,9 +79,8 @@ class Embeddings:
 
     async def _ask(self, ticket: int, message: ToWorker) -> Reply:
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._open[ticket] = future
+        self._open[ticket] = self._worker.send(message), future
         try:
-            self._worker.send(message)
             return await future
         finally:
             self._open.pop(ticket, None)
@@ -88,7 +89,7 @@ class Embeddings:
         """Take in what a worker sent."""
         for message in messages if self._open else ():
             if isinstance(message, Prepared | Embedded | Refused):
-                future = self._open.get(message.ticket)
+                _, future = self._open.get(message.ticket, ("", None))
                 if future is None or future.done():
                     continue
                 if isinstance(message, Refused):
@@ -97,10 +98,10 @@ class Embeddings:
                 else:
                     future.set_result(message)
 
-    def on_ending(self, ending: Ending) -> None:
-        """The worker died: open questions fail."""
-        for future in self._open.values():
-            if not future.done():
+    def on_ending(self, name: str, ending: Ending) -> None:
+        """A worker died: the questions it had fail."""
+        for worker, future in self._open.values():
+            if worker == name and not future.done():
                 future.set_exception(from_code(ending.code, ending.sentence))
 
 

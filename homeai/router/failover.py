@@ -7,8 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-import msgspec
-
 from homeai.domain import events as happened
 from homeai.domain.errors import BadRequest, HomeAIError, PoisonRequest
 from homeai.domain.request import GenerationRequest
@@ -16,19 +14,18 @@ from homeai.domain.states import RequestState
 from homeai.domain.stream import Notice
 from homeai.planning.latency import Estimate
 from homeai.router import dispatch
+from homeai.router.clock import now
 from homeai.router.dispatch import CPU, GPU, Ask, Fallback, Interrupted, Refuse, To
 from homeai.router.events import EventRing
 from homeai.router.generation import Generation
 from homeai.router.lane import Lane
 from homeai.router.line import Line
 from homeai.router.parties import Policy
+from homeai.router.quarantine import Quarantine
 from homeai.supervisor.diagnosis import Ending
 
 CHOICES = ("retry_cpu", "wait_gpu", "cancel")
 _DESKTOP = "desktop"
-_KEPT_POISON = 256
-_QUARANTINE_S = 600.0
-"""Long enough for a client that repeats by itself; not for ever, since the engine may be at fault."""
 
 
 class _House(Protocol):
@@ -48,6 +45,9 @@ class Failover:
         line: Who waits.
         policy: Limits in force.
         log: Typed events go there.
+
+    Attributes:
+        quarantine: Requests that are not tried again.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Failover:
         self._house, self._lanes, self._line = house, lanes, line
         self._policy, self._log = policy, log
         self._held: OrderedDict[str, Generation] = OrderedDict()
-        self._poison: OrderedDict[int, float] = OrderedDict()
+        self.quarantine = Quarantine()
 
     @property
     def held(self) -> list[Generation]:
@@ -92,7 +92,7 @@ class Failover:
             match verdict:
                 case Refuse(error):
                     if isinstance(error, PoisonRequest):
-                        self._quarantine(generation.request)
+                        self.quarantine.add(generation.request)
                     self._house.fail(generation, error)
                     continue
                 case Ask(reason):
@@ -120,7 +120,7 @@ class Failover:
         ahead: int,
     ) -> dispatch.Verdict:
         policy = self._policy()
-        passed_s = _now() - generation.arrived
+        passed_s = now() - generation.arrived
         job = Interrupted(
             lane=lane.name,
             attempts=len(generation.attempts),
@@ -163,8 +163,13 @@ class Failover:
         """Tell of the degradation before anything is retried."""
         body = None if estimate is None else estimate.body()
         generation.estimate = estimate
-        generation.promised_at = _now()
-        facts: dict[str, object] = {"reason": reason, "device": CPU, "estimate_ms": body}
+        generation.promised_at = now()
+        facts: dict[str, object] = {
+            "reason": reason,
+            "failed": worker,
+            "device": CPU,
+            "estimate_ms": body,
+        }
         if verdict == "ask":
             facts["choices"] = list(CHOICES)
         generation.emit(Notice("degraded", facts))
@@ -224,6 +229,21 @@ class Failover:
                 generation.lane, generation.reason, generation.estimate = GPU, None, None
         self._line.tell_positions()
 
+    def gpu_is_gone(self, reason: str | None) -> None:
+        """Nobody waits for the GPU any more: whoever is held goes to the CPU, or hears why it cannot.
+
+        Args:
+            reason: Why the CPU answers; None = it is the usual worker now.
+        """
+        for generation in self.held:
+            error = self.cpu_view().error
+            if error is not None:
+                self._house.fail(generation, error)
+                continue
+            if not generation.attempts:
+                generation.reason = reason
+            self._release(generation, CPU)
+
     def _release(self, generation: Generation, lane: str) -> None:
         del self._held[generation.request_id]
         generation.lane = lane
@@ -258,31 +278,3 @@ class Failover:
             drawn=max(map(len, generation.accepted), default=0),
             ahead_ms=ahead_ms,
         )
-
-    # ---- quarantine -------------------------------------------------------------------------------
-
-    def quarantined(self, request: GenerationRequest) -> PoisonRequest | None:
-        """Return the error if the same request killed two workers before."""
-        if not self._poison:
-            return None
-        since = self._poison.get(_fingerprint(request))
-        if since is not None and _now() - since < _QUARANTINE_S:
-            return PoisonRequest(
-                "This very request ended two workers before; it is not tried again."
-            )
-        return None
-
-    def _quarantine(self, request: GenerationRequest) -> None:
-        self._poison[_fingerprint(request)] = _now()
-        if len(self._poison) > _KEPT_POISON:
-            self._poison.popitem(last=False)
-
-
-def _fingerprint(request: GenerationRequest) -> int:
-    """The same for the same work, whoever asks."""
-    work = (request.prompt, request.grammar, request.stop, request.max_tokens, request.n)
-    return hash(msgspec.msgpack.encode(work))
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

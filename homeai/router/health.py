@@ -104,8 +104,9 @@ class Health:
     def drop_gpu(self) -> None:
         """There is no GPU: what waits for it goes to the CPU, which is the usual way now."""
         del self._lanes[GPU]
-        for generation in [*self._line.order(), *self._failover.held]:
+        for generation in self._line.order():
             generation.lane, generation.reason = CPU, None
+        self._failover.gpu_is_gone(None)
         self._preparation.resume(self._line.order())
         self._house.work()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Protocol
@@ -10,6 +9,7 @@ from typing import Protocol
 from homeai.domain.errors import HomeAIError, from_code
 from homeai.protocol.messages import Done, Piece, Started, Step
 from homeai.router.answers import Answers
+from homeai.router.clock import now
 from homeai.router.generation import Generation
 from homeai.router.lane import Lane
 from homeai.router.ledger import LedgerError
@@ -78,7 +78,7 @@ class Hearing:
 
     def _on_piece(self, generation: Generation, piece: Piece) -> None:
         try:
-            self._answers.piece(generation, piece, _now())
+            self._answers.piece(generation, piece, now())
         except LedgerError as error:
             logger.error("answer out of order request=%s what=%s", generation.request_id, error)  # noqa: TRY400
             self._house.fail(
@@ -86,11 +86,11 @@ class Hearing:
             )
 
     def _on_done(self, lane: Lane, generation: Generation, message: Done) -> None:
-        now = _now()
+        at = now()
         self._learn(lane, generation, message)
-        if self._answers.finished(generation, message, now):
-            self._line.times.observe(now - (generation.dispatched_at or now))
-            if generation.estimate is not None and (promise := generation.promise(now)):
+        if self._answers.finished(generation, message, at):
+            self._line.times.observe(at - (generation.dispatched_at or at))
+            if generation.estimate is not None and (promise := generation.promise(at)):
                 lane.latency.grade(generation.estimate, promise[1])
             self._house.forget(generation)
 
@@ -108,7 +108,3 @@ class Hearing:
             other.latency.observe_length(
                 new_tokens=message.completion_tokens, allowed=generation.request.max_tokens
             )
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -6,19 +6,13 @@ worker says something, a worker's state changes, a reader gives up.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from homeai.domain import events as happened
-from homeai.domain.errors import (
-    Cancelled,
-    HomeAIError,
-    ShuttingDown,
-    from_code,
-)
+from homeai.domain.errors import Cancelled, HomeAIError, ShuttingDown, from_code
 from homeai.domain.request import GenerationRequest
 from homeai.domain.states import RequestState
 from homeai.protocol.messages import (
@@ -32,6 +26,7 @@ from homeai.protocol.messages import (
     Step,
 )
 from homeai.router.answers import Answers
+from homeai.router.clock import now
 from homeai.router.dispatch import Ask, Refuse
 from homeai.router.events import EventRing
 from homeai.router.failover import Failover
@@ -120,8 +115,7 @@ class Router:
 
     def submit(self, request: GenerationRequest) -> Generation:
         """Take a request in; a refusal arrives as its `Failed` event."""
-        now = self._now()
-        generation = Generation(request, now, self._cancelled)
+        generation = Generation(request, now(), self._cancelled)
         self.records.add(generation)
         self._log.append(happened.RequestReceived(request_id=request.id, client=request.client))
         self._recorder.received(request)
@@ -148,7 +142,7 @@ class Router:
 
     def refuse(self, request: GenerationRequest, error: HomeAIError) -> Generation:
         """Record a request that ends with `error` before it comes in."""
-        generation = Generation(request, self._now(), self._cancelled)
+        generation = Generation(request, now(), self._cancelled)
         self.records.add(generation)
         self._recorder.received(request)
         self.fail(generation, error)
@@ -209,6 +203,7 @@ class Router:
         ticket = message.ticket
         if lane.is_canary(ticket):
             logger.error("canary refused worker=%s code=%s", lane.name, message.code)
+            lane.suspend("canary_refused")
             return
         asked, running = self._preparation.take(ticket), lane.open.pop(ticket, None)
         generation = asked or running
@@ -237,10 +232,17 @@ class Router:
 
     def _start(self, generation: Generation) -> None:
         generation.move(RequestState.DISPATCHED)
-        generation.dispatched_at = self._now()
+        generation.dispatched_at = now()
         self._running.add(generation)
         self._timers.runs(generation)
         self._starter.start(generation, self.lanes[generation.lane])
+
+    def use_cpu_only(self, wanted: bool) -> None:  # noqa: FBT001 -- the word says it
+        """Send everything to the CPU from now on, those who wait for a choice included, or no longer."""
+        self.cpu_only = wanted
+        if wanted:
+            self._failover.gpu_is_gone("by_choice")
+        self.work()
 
     def choose(self, request_id: str, choice: str) -> bool:
         """Carry out somebody's choice for a held request; see `Failover.choose`."""
@@ -271,7 +273,7 @@ class Router:
             for ticket in generation.tickets:
                 if lane.open.pop(ticket, None) is not None:
                     lane.worker.send(Cancel(ticket=ticket))
-        self._answers.failed(generation, error, state, self._now())
+        self._answers.failed(generation, error, state, now())
         self._failover.leave(generation)
         if self.line.leave(generation):
             self.line.tell_positions()
@@ -294,7 +296,3 @@ class Router:
             self.fail(generation, ShuttingDown("The service is stopping.", retry_after_s=5))
         for generation in await self._running.wait_until_idle(grace_s):
             self.fail(generation, ShuttingDown("The service is stopping.", retry_after_s=5))
-
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()

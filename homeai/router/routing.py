@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from homeai.domain.states import RequestState
 from homeai.domain.stream import Notice
 from homeai.router import admission, dispatch
 from homeai.router.answers import PLANNED_REASONS
+from homeai.router.clock import now
 from homeai.router.dispatch import CPU, GPU, Ask, Fallback, LaneState, Refuse, To
 from homeai.router.failover import Failover
 from homeai.router.generation import Generation
@@ -84,7 +84,7 @@ class Routing:
             return ShuttingDown("The service is stopping.", retry_after_s=5)
         if self._house.find(request.id) is not None:
             return from_code("invalid_request", f"A request with the id {request.id} is under way.")
-        return self._failover.quarantined(request)
+        return self._failover.quarantine.refusal(request)
 
     def measured(self, generation: Generation) -> None:
         """The length of a prompt is known: is there room, and time?"""
@@ -126,8 +126,8 @@ class Routing:
         estimate = self._failover.estimate(generation)
         if estimate is None:
             return
-        generation.estimate, generation.promised_at = estimate, _now()
-        left_s = generation.deadline_s(self._policy().deadline_s) - _now() + generation.arrived
+        generation.estimate, generation.promised_at = estimate, now()
+        left_s = generation.deadline_s(self._policy().deadline_s) - now() + generation.arrived
         ahead = generation.position or 0
         gpu = self._gpu()
         late = dispatch.too_late(estimate, left_s=left_s, ahead=ahead)
@@ -139,7 +139,10 @@ class Routing:
             self._house.fail(generation, late)
             return
         facts = {"reason": generation.reason, "device": CPU, "estimate_ms": estimate.body()}
-        generation.emit(Notice("degraded", facts))
+        if generation.reason in PLANNED_REASONS:
+            generation.emit(Notice("estimate", facts))
+        else:
+            generation.emit(Notice("degraded", {**facts, "failed": GPU}))
 
     def again(self, generation: Generation) -> None:
         """Route a request that waits for a worker that has ended."""
@@ -161,7 +164,3 @@ class Routing:
                     self._house.fail(generation, failure)
                 else:
                     self._house.prepare(generation)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from homeai.domain.errors import HomeAIError
 from homeai.router import admission
+from homeai.router.clock import now
 from homeai.router.dispatch import CPU
 from homeai.router.generation import Generation
 from homeai.router.lane import Lane
@@ -42,7 +43,7 @@ class Timers:
     def runs(self, generation: Generation) -> None:
         """A worker has it from now on."""
         due_s = generation.deadline_s(self._policy().deadline_s)
-        passed_s = asyncio.get_running_loop().time() - generation.arrived
+        passed_s = now() - generation.arrived
         self._set(generation, max(due_s - passed_s, 0), self._past_deadline)
 
     def stop(self, generation: Generation) -> None:
@@ -58,7 +59,7 @@ class Timers:
         generation.timer = asyncio.get_running_loop().call_later(seconds, then, generation)
 
     def _waited_too_long(self, generation: Generation) -> None:
-        waited_s = asyncio.get_running_loop().time() - generation.arrived
+        waited_s = now() - generation.arrived
         again_s = self._line.ahead_s(generation.lane or CPU, generation.position or 0)
         ready = any(lane.worker.ready is not None for lane in self._lanes.values())
         self._fail(generation, admission.waited_too_long(waited_s, again_s, ready=ready))

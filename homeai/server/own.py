@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from homeai.domain.errors import BadRequest, ForbiddenHost, NotFound
+from homeai.domain.errors import BadRequest, Forbidden, NotFound
 from homeai.server import decode
 from homeai.server.call import Call
 from homeai.server.closing import Closing
@@ -84,7 +84,7 @@ class Own:
         """`GET` and `PUT /homeai/v1/route`: the way requests take; only this computer may change it."""
         if call.scope["method"] == "PUT":
             if not call.is_owner:
-                raise ForbiddenHost("Only programs of this computer may change the route.")
+                raise Forbidden("Only programs of this computer may change the route.")
             self._core.set_mode(Fields(await call.json_object()).text("mode"))
         await send_json(call.send, call.request_id, {"mode": self._core.mode})
 

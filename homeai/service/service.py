@@ -137,9 +137,7 @@ class Service:
         """End the workers and wait for them."""
         if self._sleep_watch is not None:
             self._sleep_watch.cancel()
-        async with asyncio.TaskGroup() as group:
-            for worker in self.workers.all:
-                group.create_task(worker.stop())
+        await self.workers.stop()
         for task in self._tasks:
             await task
 
@@ -211,8 +209,7 @@ class Service:
                 f"mode: {mode[:40]!r} is unknown; allowed are {', '.join(MODES)}.", param="mode"
             )
         self._standing.mode = mode
-        self._router.cpu_only = mode == "cpu"
-        self._router.work()
+        self._router.use_cpu_only(mode == "cpu")
         self._balance_gpu()
         self.events.append(happened.ServiceStateChanged(state=self.snapshot().state))
 
@@ -276,8 +273,7 @@ class Service:
         if name == CPU:
             self._rehearsal.on_ending(ending)
         self._router.health.on_ending(name, ending)
-        if name == self.workers.primary.name:
-            self._embeddings.on_ending(ending)
+        self._embeddings.on_ending(name, ending)
 
     def _go_without_gpu(self, ending: Ending) -> None:
         """There is no GPU after all: the CPU is the primary worker, and nothing is degraded."""

@@ -45,7 +45,7 @@ class Standing:
         router: Router,
         rehearsal: Rehearsal,
     ) -> None:
-        self._settings, self._workers, self.model = settings, workers, model
+        self._settings, self._workers, self._model = settings, workers, model
         self._router, self._rehearsal = router, rehearsal
         self.mode: str = settings.fallback.policy
         self.since: dict[str, str] = {}
@@ -96,8 +96,8 @@ class Standing:
         """Where an answer comes from, for its `homeai` object."""
         ready = self._workers.primary.ready or self._workers.cpu.ready
         return {
-            "weights_sha256": self.model.weights_sha256,
-            "kv_type": self.model.kv_type,
+            "weights_sha256": self._model.weights_sha256,
+            "kv_type": self._model.kv_type,
             "profile": self._settings.engine.profile,
             "engine": ready.fingerprint if ready else None,
         }
@@ -110,7 +110,7 @@ class Standing:
             picture.Facts(
                 version=__version__,
                 mode=self.mode,
-                model=self.model.entry,
+                model=self._model.entry,
                 context_tokens=self._workers.context_tokens(self._workers.primary.name),
                 workers=[
                     (worker, self.since.get(worker.name, picture.now()), lanes[worker.name])
@@ -126,6 +126,6 @@ class Standing:
                 waiting=self._router.waiting,
                 queue_limit=self._settings.limits.queue_total,
                 memory=memory,
-                reserve=self.model.reserve_bytes(memory.total_bytes),
+                reserve=self._model.reserve_bytes(memory.total_bytes),
             )
         )

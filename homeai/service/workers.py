@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from homeai.domain.errors import HomeAIError
+from homeai.domain.errors import HomeAIError, ModelLoading
 from homeai.domain.states import WorkerState
 from homeai.protocol.messages import FromWorker, Load, ToWorker
 from homeai.router.dispatch import CPU, GPU
@@ -60,6 +60,7 @@ class Workers:
         self._model, self._ears = model, ears
         self.gpu = self._process(GPU, alone=False) if accelerated else None
         self.cpu = self._process(CPU, alone=not accelerated)
+        self._made = self.all
         if accelerated:
             self.cpu.level = Level.OFF
         self._rest_timer: asyncio.TimerHandle | None = None
@@ -93,10 +94,23 @@ class Workers:
                 logger.warning("model is not ready code=%s", error.code)
             return
 
-    def send(self, message: ToWorker) -> None:
-        """Post a message to the first worker that is ready, the primary one if it is."""
-        ready = next((worker for worker in self.all if worker.ready is not None), self.primary)
+    def send(self, message: ToWorker) -> str:
+        """Post a message to the first worker that is ready, the primary one if it is; returns its name.
+
+        Raises:
+            ModelLoading: None is ready.
+        """
+        ready = next((worker for worker in self.all if worker.ready is not None), None)
+        if ready is None:
+            raise ModelLoading("The model is not loaded yet.", retry_after_s=5)
         ready.send(message)
+        return ready.name
+
+    async def stop(self) -> None:
+        """End every process that was made, also of a GPU worker that is not used any more."""
+        async with asyncio.TaskGroup() as group:
+            for worker in self._made:
+                group.create_task(worker.stop())
 
     def drop_gpu(self) -> None:
         """There is no GPU: the CPU worker is the primary one."""

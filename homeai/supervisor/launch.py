@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
+from homeai.settings.program import worker_program
 from homeai.supervisor.transport import Launch
 
 _SECRET_PARTS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
@@ -30,7 +30,6 @@ def worker_launch(
     device: str,
     profile: str,
     alone: bool = True,
-    frozen: bool = False,
 ) -> Launch:
     """Return how to start a worker.
 
@@ -39,7 +38,6 @@ def worker_launch(
         device: `cpu` hides every accelerator driver, so that a sick one is not even opened.
         profile: `fast` | `exact`.
         alone: No other worker computes on this machine's cores.
-        frozen: The program is a packaged executable without `python -m`.
     """
     passed = {
         name: value
@@ -52,5 +50,4 @@ def worker_launch(
         passed |= _HIDDEN_DRIVERS
     if profile == "exact":
         passed["GGML_CPU_TILED_MM"] = "0"
-    command = [sys.executable, "worker"] if frozen else [sys.executable, "-m", "homeai.worker.main"]
-    return Launch(command, passed)
+    return Launch(worker_program(), passed)

@@ -112,8 +112,16 @@
             <translation>Wartet: {number} davor</translation>
         </message>
         <message>
+            <source>The engine failed; it starts again and goes on.</source>
+            <translation>Die Engine ist ausgefallen; sie startet neu und macht weiter.</translation>
+        </message>
+        <message>
             <source>The GPU failed; the CPU goes on.</source>
             <translation>Die GPU ist ausgefallen; die CPU macht weiter.</translation>
+        </message>
+        <message>
+            <source>The engine failed; it starts again, goes on and needs about {seconds} s.</source>
+            <translation>Die Engine ist ausgefallen; sie startet neu, macht weiter und braucht etwa {seconds} s.</translation>
         </message>
         <message>
             <source>The GPU failed; the CPU goes on and needs about {seconds} s.</source>

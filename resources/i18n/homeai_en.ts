@@ -112,8 +112,16 @@
             <translation>Waiting: {number} ahead</translation>
         </message>
         <message>
+            <source>The engine failed; it starts again and goes on.</source>
+            <translation>The engine failed; it starts again and goes on.</translation>
+        </message>
+        <message>
             <source>The GPU failed; the CPU goes on.</source>
             <translation>The GPU failed; the CPU goes on.</translation>
+        </message>
+        <message>
+            <source>The engine failed; it starts again, goes on and needs about {seconds} s.</source>
+            <translation>The engine failed; it starts again, goes on and needs about {seconds} s.</translation>
         </message>
         <message>
             <source>The GPU failed; the CPU goes on and needs about {seconds} s.</source>

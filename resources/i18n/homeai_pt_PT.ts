@@ -112,8 +112,16 @@
             <translation>Em espera: {number} à frente</translation>
         </message>
         <message>
+            <source>The engine failed; it starts again and goes on.</source>
+            <translation>O motor falhou; vai reiniciar e continua.</translation>
+        </message>
+        <message>
             <source>The GPU failed; the CPU goes on.</source>
             <translation>A GPU falhou; a CPU continua.</translation>
+        </message>
+        <message>
+            <source>The engine failed; it starts again, goes on and needs about {seconds} s.</source>
+            <translation>O motor falhou; vai reiniciar, continua e precisa de cerca de {seconds} s.</translation>
         </message>
         <message>
             <source>The GPU failed; the CPU goes on and needs about {seconds} s.</source>

@@ -58,6 +58,7 @@ def test_whatever_kills_the_gpu_the_answer_is_complete_and_the_same(
     degraded = [n for n in answer.notices if n.get("event") == "degraded"]
     assert len(degraded) == 1
     assert degraded[0]["estimate_ms"]["p50"] > 0
+    assert degraded[0]["failed"] == "gpu"
     assert sum(a["tokens"] for a in facts["attempts"]) == 24
 
 
@@ -174,6 +175,29 @@ def test_while_the_gpu_is_away_new_requests_go_to_the_cpu_and_say_so(house, brok
     assert answer.homeai["device"] == "cpu"
     assert answer.homeai["degraded"] is True
     assert len(answer.homeai["attempts"]) == 1
+
+
+def test_who_waits_for_a_choice_goes_to_the_cpu_when_its_owner_chooses_that_for_all(
+    house, undisturbed
+):
+    house.wait_gpu()
+    house.gpu.fault("abort", after_graphs=8, always=True)
+    headers = {"HomeAI-Fallback": "ask", "X-Request-Id": "held"}
+    thread, found = ask_in_background(house, headers=headers)
+
+    def held(_status) -> bool:
+        record = house.core.request("GET", "/homeai/v1/requests/held")[2]
+        return record.get("state") == "failing_over"
+
+    house.core.wait_status(held)
+    house.core.request("PUT", "/homeai/v1/route", {"mode": "cpu"})
+    thread.join(60)
+    house.gpu.heal()
+    house.core.request("PUT", "/homeai/v1/route", {"mode": "auto"})
+
+    assert found["answer"].text == undisturbed
+    assert [a["device"] for a in found["answer"].homeai["attempts"]] == ["gpu", "cpu"]
+    house.wait_gpu()
 
 
 def test_the_toggle_moves_to_the_cpu_frees_the_gpu_and_back(house, undisturbed):

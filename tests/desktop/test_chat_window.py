@@ -108,6 +108,21 @@ def test_a_failed_gpu_is_told_with_the_estimate_until_the_cpu_writes(qtbot, wind
     assert shown(window)[-1].strip() == "Half an answer."
 
 
+def test_a_failed_engine_on_a_computer_without_gpu_is_not_called_a_gpu(qtbot, window, desktop_core):
+    told = {"event": "degraded", "failed": "cpu", "device": "cpu", "estimate_ms": {"p50": 4200}}
+    desktop_core.script = ["Half ", {"comment": told}, "an answer."]
+    desktop_core.hold.clear()
+    say(qtbot, window, "go")
+
+    def note() -> str:
+        return window.conversation._views[-1]._note.text()
+
+    qtbot.waitUntil(lambda: "needs about 4 s" in note())
+    assert "GPU" not in note()
+    desktop_core.hold.set()
+    answered(qtbot, window)
+
+
 def test_a_degraded_service_says_so_and_still_takes_messages(window):
     status = {
         "state": "degraded",

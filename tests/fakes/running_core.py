@@ -164,7 +164,9 @@ class RunningCore:
                 continue
 
     def stop(self) -> int:
-        """Ask it to end; returns its exit status."""
+        """Ask it to end; returns its exit status. Safe to call twice."""
+        if self.process.stdout.closed:
+            return self.process.returncode
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:

@@ -310,8 +310,10 @@ def test_an_answer_under_a_key_survives_a_restart_and_a_lost_stream_goes_on(
 
 def test_a_core_that_is_killed_leaves_no_request_open(starter_model, tmp_path):
     with RunningCore(tmp_path, starter_model, "limits.context_tokens=1024") as core:
-        connection = raw_request(core, story(max_tokens=800))
-        core.wait_status(lambda s: s["queue"]["running"] == 1)
+        connection = raw_request(core, story(max_tokens=800, stream=True))
+        said = b""
+        while b"data: " not in said:  # so its attempt was written down
+            said += connection.recv(4096)
         core.process.kill()
         core.process.wait()
         connection.close()

@@ -71,6 +71,11 @@ class SimulatedGpu:
         self._values["other"] = str(size_bytes)
         self._write()
 
+    def unplug(self) -> None:
+        """No device is there for processes that start from now on."""
+        self._values["devices"] = "0"
+        self._write()
+
     def used_bytes(self) -> dict[int, int]:
         """Bytes that each living process holds."""
         used = {}

@@ -8,6 +8,7 @@
  *
  *   total BYTES            device memory (default 8 GiB)
  *   other BYTES            used by other programs (no process behind it)
+ *   devices 0|1            devices there are (default 1); 0 = unplugged      (read once)
  *   type gpu|igpu          device type                       (read once)
  *   name TEXT              device description                (read once)
  *   alloc_fail N           refuse every allocation of N bytes or more
@@ -280,7 +281,7 @@ static bool dev_offload_op(ggml_backend_dev_t d, const struct ggml_tensor * op) 
 static bool dev_supports_buft(ggml_backend_dev_t d, ggml_backend_buffer_type_t t) { (void) d; return t == &buft; }
 
 static const char * reg_name(ggml_backend_reg_t r) { (void) r; return "SIMGPU"; }
-static size_t reg_count(ggml_backend_reg_t r) { (void) r; return 1; }
+static size_t reg_count(ggml_backend_reg_t r) { (void) r; return state_num("devices", 1) ? 1 : 0; }
 static ggml_backend_dev_t reg_dev(ggml_backend_reg_t r, size_t i) { (void) r; (void) i; return &dev; }
 static void * cpu_proc(const char * name) {
     return ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU)), name);

@@ -9,6 +9,7 @@ _CONTRACT = {
     "invalid_schema": (400, False),
     "context_length_exceeded": (400, False),
     "invalid_api_key": (401, False),
+    "forbidden": (403, False),
     "forbidden_host": (403, False),
     "forbidden_origin": (403, False),
     "model_not_found": (404, False),

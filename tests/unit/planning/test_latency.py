@@ -44,7 +44,7 @@ def test_short_phases_say_nothing_about_rates():
     model = LatencyModel()
     model.observe(prompt_tokens=1, prefill_s=1.0, new_tokens=2, decode_s=1.0)
 
-    assert not model.known
+    assert model.estimate(prompt_tokens=10, allowed_tokens=10) is None
 
 
 def test_answers_that_stop_early_make_estimates_shorter():
