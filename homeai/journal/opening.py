@@ -11,6 +11,7 @@ from homeai.journal import schema
 from homeai.journal.problems import cannot_open, is_damage
 
 BUSY_S = 5.0
+_MAGIC = b"SQLite format 3\0"
 _TAILS = ("-wal", "-shm")
 
 
@@ -57,7 +58,11 @@ def make_ready(path: Path, at: float, busy_s: float = BUSY_S) -> None:
 
 
 def _prepare(path: Path, busy_s: float) -> None:
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "rb") as file:
+        begin = file.read(len(_MAGIC))
+    # looked at first: SQLite would delete the log beside a file that it cannot read
+    if begin != _MAGIC and (begin or path.with_name(f"{path.name}-wal").exists()):
+        raise sqlite3.DatabaseError("no database")
     with closing(connect(path, busy_s)) as connection:
         schema.prepare(connection)
 

@@ -33,7 +33,7 @@ def _code(error: BaseException) -> int:
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether an error says that the file itself is broken, or is no journal."""
-    return _code(error) not in _SENTENCES
+    return _code(error) in {0, sqlite3.SQLITE_ERROR, *_DAMAGED}  # 0: found by homeai itself
 
 
 def is_outside(error: BaseException) -> bool:

@@ -38,7 +38,7 @@ def test_a_bug_in_a_job_does_not_end_the_thread(path):
     writer = Writer(lambda: connect(path), lambda _: None)
     writer.start()
 
-    assert isinstance(ask(writer, lambda _: [][0])[1], JournalError)
+    assert isinstance(ask(writer, lambda _: int("a bug"))[1], JournalError)
     assert ask(writer, insert)[1] is None
     writer.close()
 
