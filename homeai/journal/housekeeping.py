@@ -21,16 +21,25 @@ def close_interrupted(db: sqlite3.Connection, at: float) -> int:
     ).rowcount
 
 
-def forget_before(db: sqlite3.Connection, before: float) -> None:
-    """Delete what ended before a time, seconds since 1970."""
-    db.execute(
-        "DELETE FROM effects WHERE at < ? AND request_id IN "
-        "(SELECT id FROM requests WHERE ended_at < ?)",
-        (before, before),
-    )
-    db.execute("DELETE FROM requests WHERE ended_at < ?", (before,))
-    db.execute("DELETE FROM events WHERE at < ?", (before,))
-    db.execute("DELETE FROM answers WHERE at < ?", (before,))
+def forget_some(db: sqlite3.Connection, before: float, most: int = 500) -> int:
+    """Delete up to `most` rows of each table that ended before a time, seconds since 1970.
+
+    Returns the number of rows deleted; 0 = nothing is left to forget.
+    """
+    return sum(db.execute(query, (before, most)).rowcount for query in _FORGET)
+
+
+_EFFECTS = (  # an effect stays as long as its request
+    "DELETE FROM effects WHERE rowid IN (SELECT rowid FROM effects WHERE at < ?1 AND NOT EXISTS "
+    "(SELECT 1 FROM requests WHERE id = request_id AND (ended_at IS NULL OR ended_at >= ?1)) "
+    "LIMIT ?2)"
+)
+_FORGET = (
+    _EFFECTS,
+    "DELETE FROM requests WHERE seq IN (SELECT seq FROM requests WHERE ended_at < ?1 LIMIT ?2)",
+    "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at < ?1 LIMIT ?2)",
+    "DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE at < ?1 LIMIT ?2)",
+)
 
 
 def recent(db: sqlite3.Connection, limit: int) -> list[dict[str, Any]]:

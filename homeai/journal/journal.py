@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +14,10 @@ import msgspec
 
 from homeai.domain.request import GenerationRequest
 from homeai.domain.stream import Promise
-from homeai.journal import schema
 from homeai.journal.effects import EffectBook
-from homeai.journal.housekeeping import close_interrupted, forget_before, recent
-from homeai.journal.writer import Job, Work, Writer
+from homeai.journal.housekeeping import close_interrupted, forget_some, recent
+from homeai.journal.opening import BUSY_S, connect, make_ready
+from homeai.journal.writer import Failure, Job, Work, Writer
 
 _DAY_S = 86_400.0
 
@@ -46,7 +45,7 @@ class Journal:
         path: The database.
         now: Wall clock, seconds since 1970.
         keep_prompts: Keep prompts, not only their hashes.
-        on_problem: Told once, in another thread, when writing begins to fail.
+        on_problem: Told, in any thread, when writing begins to fail and when it works again.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class Journal:
         on_problem: Callable[[str], None],
     ) -> None:
         self._now, self._keep_prompts = now, keep_prompts
-        self._writer = Writer(lambda: _connect(path), on_problem)
+        self._writer = Writer(lambda: connect(path), on_problem)
         self.effects = EffectBook(self._ask, now)
 
     def start(self) -> None:
@@ -103,7 +102,7 @@ class Journal:
         def work(db: sqlite3.Connection) -> None:
             db.execute(_BEGIN, (request_id, number, worker, device, at))
 
-        def done(_result: object, _error: sqlite3.Error | None) -> None:
+        def done(_result: object, _error: Failure | None) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(then)
 
@@ -159,7 +158,8 @@ class Journal:
     async def forget_older_than(self, days: float) -> None:
         """Delete what ended longer ago; what has not ended stays."""
         before = self._now() - days * _DAY_S
-        await self._ask(lambda db: forget_before(db, before))
+        while await self._ask(lambda db: forget_some(db, before)):  # others write in between
+            pass
 
     async def recent(self, limit: int) -> list[dict[str, Any]]:
         """The last requests with their attempts, newest first."""
@@ -174,15 +174,16 @@ class Journal:
 
         Raises:
             sqlite3.Error: It could not be done.
+            JournalError: The journal is closed, or the job failed in another way.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[object] = loop.create_future()
 
-        def settle(result: object, error: sqlite3.Error | None) -> None:
+        def settle(result: object, error: Failure | None) -> None:
             if not future.done():
                 future.set_result(result) if error is None else future.set_exception(error)
 
-        def done(result: object, error: sqlite3.Error | None) -> None:
+        def done(result: object, error: Failure | None) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(settle, result, error)
 
@@ -210,42 +211,19 @@ def _key(answer: KeptAnswer) -> tuple[str, str, str]:
     return answer.client, answer.key, answer.body_sha256
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA foreign_keys = ON")
-    return connection
-
-
 def open_journal(
     path: Path,
     *,
     now: Callable[[], float],
     keep_prompts: bool,
     on_problem: Callable[[str], None],
+    busy_s: float = BUSY_S,
 ) -> Journal:
     """Open or make the journal; a file that is none is set aside, never lost.
 
     Raises:
         NewerJournal: A newer homeai wrote it.
-        OSError: The folder cannot be written.
+        JournalError: It cannot be opened; it is left as it is.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        _prepare(path)
-    except sqlite3.DatabaseError:
-        path.replace(path.with_name(f"{path.name}.broken-{int(now())}"))
-        for tail in ("-wal", "-shm"):
-            path.with_name(path.name + tail).unlink(missing_ok=True)
-        _prepare(path)
+    make_ready(path, now(), busy_s)
     return Journal(path, now=now, keep_prompts=keep_prompts, on_problem=on_problem)
-
-
-def _prepare(path: Path) -> None:
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    connection = _connect(path)
-    try:
-        schema.prepare(connection)
-    finally:
-        connection.close()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-import queue
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from homeai.journal.problems import Account, JournalError, is_outside, why
 
 logger = logging.getLogger(__name__)
 
 Work = Callable[[sqlite3.Connection], object]
+Failure = sqlite3.Error | JournalError
+MOST_WAITING = 10_000
 _MOST_AT_ONCE = 256
 _LINGER_S = 0.02
 
@@ -23,12 +27,13 @@ class Job:
 
     Attributes:
         work: Runs in the writer's thread, within a transaction.
-        done: Called there with the result, or the error, once it is kept.
+        done: Called once with the result when it is kept, or with the error: in the writer's thread,
+            after `close` in that of `put`.
         sync: Survives even a power failure; costs a flush of the disk.
     """
 
     work: Work
-    done: Callable[[object, sqlite3.Error | None], None] | None = None
+    done: Callable[[object, Failure | None], None] | None = None
     sync: bool = False
 
 
@@ -36,16 +41,22 @@ class Writer:
     """Runs jobs.
 
     Args:
-        connect: Opens the database; called in the writer's thread.
-        on_problem: Told once, in the writer's thread, when writing begins to fail.
+        connect: Opens the database; called in the writer's thread, again after it failed.
+        on_problem: Told, in any thread, when writing begins to fail and when it works again.
+        most_waiting: Jobs in memory beyond which those that nobody waits for are dropped.
     """
 
     def __init__(
-        self, connect: Callable[[], sqlite3.Connection], on_problem: Callable[[str], None]
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        on_problem: Callable[[str], None],
+        most_waiting: int = MOST_WAITING,
     ) -> None:
-        self._connect, self._on_problem = connect, on_problem
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._told = self._sync = False
+        self._connect, self._account, self._most = connect, Account(on_problem), most_waiting
+        self._jobs: deque[Job] = deque()
+        self._changed = threading.Condition()
+        self._closed = self._sync = False
+        self._connection: sqlite3.Connection | None = None
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
 
     def start(self) -> None:
@@ -53,63 +64,82 @@ class Writer:
         self._thread.start()
 
     def put(self, job: Job) -> None:
-        """Add a job. Never blocks; safe from every thread."""
-        self._jobs.put(job)
+        """Add a job. Never waits for the disk; safe from every thread."""
+        with self._changed:
+            closed = self._closed
+            full = not closed and job.done is None and len(self._jobs) >= self._most
+            if not closed and not full:
+                self._jobs.append(job)
+                self._changed.notify()
+        if closed:
+            _answer(job, None, JournalError("The journal is closed."))
+        elif full:
+            self._account.trouble("the disk does not keep up", 1)
 
     def close(self) -> None:
         """Do what was put before, then end."""
-        self._jobs.put(None)
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
         self._thread.join()
 
     def _run(self) -> None:
-        connection = self._connect()
-        try:
-            ends = False
-            while not ends:
-                jobs = self._gather()
-                ends = None in jobs
-                self._keep(connection, [job for job in jobs if job is not None])
-        finally:
-            connection.close()
+        while jobs := self._gather():
+            self._keep(jobs)
+        if self._connection is not None:
+            self._connection.close()
 
-    def _gather(self) -> list[Job | None]:
-        """Wait for jobs; one that nobody waits for waits a moment for others to share its transaction."""
-        jobs = [self._jobs.get()]
-        until = time.monotonic() + _LINGER_S
-        while len(jobs) < _MOST_AT_ONCE:
-            last = jobs[-1]
-            urgent = last is None or last.done is not None
-            left_s = 0.0 if urgent else max(until - time.monotonic(), 0.0)
-            try:
-                jobs.append(self._jobs.get(timeout=left_s) if left_s else self._jobs.get_nowait())
-            except queue.Empty:
-                break
-        return jobs
+    def _gather(self) -> list[Job]:
+        """Wait for jobs; what nobody waits for lingers for others to share its transaction."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._jobs or self._closed)
+            until = time.monotonic() + _LINGER_S
+            while not self._closed and len(self._jobs) < _MOST_AT_ONCE:
+                left_s = until - time.monotonic()
+                if left_s <= 0 or any(job.done is not None for job in self._jobs):
+                    break
+                self._changed.wait(left_s)
+            count = min(len(self._jobs), _MOST_AT_ONCE)
+            return [self._jobs.popleft() for _ in range(count)]
 
-    def _keep(self, connection: sqlite3.Connection, jobs: list[Job]) -> None:
-        """Do jobs in one transaction; if it fails, each in its own, so that one harms no other."""
-        if not jobs:
-            return
+    def _keep(self, jobs: list[Job]) -> None:
+        """Do jobs in one transaction; if one of them fails, each in its own: it harms no other."""
         try:
-            results = self._transaction(connection, jobs)
-        except sqlite3.Error as error:
-            if len(jobs) > 1:
+            results = self._transaction(jobs)
+        except Exception as error:  # noqa: BLE001 -- a bug in a job must not end the thread
+            if len(jobs) > 1 and not is_outside(error):
                 for job in jobs:
-                    self._keep(connection, [job])
+                    self._keep([job])
                 return
-            self._tell(error)
-            if jobs[0].done is not None:
-                jobs[0].done(None, error)
+            self._failed(jobs, error)
             return
         for job, result in zip(jobs, results, strict=True):
-            if job.done is not None:
-                job.done(result, None)
+            _answer(job, result, None)
 
-    def _transaction(self, connection: sqlite3.Connection, jobs: list[Job]) -> list[object]:
+    def _failed(self, jobs: list[Job], error: Exception) -> None:
+        lost = sum(job.done is None for job in jobs)
+        if is_outside(error):
+            self._account.trouble(why(error), lost)
+        elif lost or not isinstance(error, sqlite3.IntegrityError):  # whoever waits is told of that
+            self._account.defect(why(error))
+        failure: Failure
+        if isinstance(error, sqlite3.Error):
+            failure = error
+        else:
+            failure = JournalError(f"The journal failed: {why(error)}.")
+            failure.__cause__ = error
+        for job in jobs:
+            _answer(job, None, failure)
+
+    def _transaction(self, jobs: list[Job]) -> list[object]:
+        if self._connection is None:
+            self._connection, self._sync = self._connect(), False
+        connection = self._connection
         # NORMAL survives the end of the process at any time, FULL also that of the machine
         if (sync := any(job.sync for job in jobs)) is not self._sync:
             connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             self._sync = sync
+        changes = connection.total_changes
         connection.execute("BEGIN IMMEDIATE")
         try:
             results = [job.work(connection) for job in jobs]
@@ -118,10 +148,16 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        # reading proves nothing of a full disk; nor does one step when far too much still waits
+        if connection.total_changes > changes and len(self._jobs) <= self._most // 2:
+            self._account.works()
         return results
 
-    def _tell(self, error: sqlite3.Error) -> None:
-        if not self._told:
-            self._told = True
-            logger.error("journal cannot be written why=%s", type(error).__name__)
-            self._on_problem(f"The journal cannot be written: {error}.")
+
+def _answer(job: Job, result: object, failure: Failure | None) -> None:
+    if job.done is None:
+        return
+    try:
+        job.done(result, failure)
+    except Exception:  # noqa: BLE001 -- as above
+        logger.warning("an answer of the journal reached nobody")

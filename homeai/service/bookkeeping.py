@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import sqlite3
@@ -11,10 +12,13 @@ import msgspec
 from homeai.domain import events as happened
 from homeai.domain.events import Event
 from homeai.journal.journal import Journal, KeptAnswer
+from homeai.journal.problems import JournalError
 from homeai.router.records import KEPT_RECORDS, Records
 
 logger = logging.getLogger(__name__)
 
+_TROUBLE = (sqlite3.Error, JournalError)  # the journal has told of it
+_DAY_S = 86_400.0
 _TOLD_ELSEWHERE = (
     happened.ModelLoadProgressed,
     happened.RequestReceived,
@@ -46,16 +50,26 @@ class Bookkeeping:
         """Close what an earlier core left open, forget what is old, and take its records in."""
         if self._journal is None:
             return
-        interrupted = await self._journal.close_interrupted()
-        if interrupted:
-            logger.warning("requests of an earlier run were interrupted count=%d", interrupted)
-        await self._journal.forget_older_than(keep_days)
-        records.remember(await self._journal.recent(KEPT_RECORDS))
+        try:
+            interrupted = await self._journal.close_interrupted()
+            if interrupted:
+                logger.warning("requests of an earlier run were interrupted count=%d", interrupted)
+            await self._journal.forget_older_than(keep_days)
+            records.remember(await self._journal.recent(KEPT_RECORDS))
+        except _TROUBLE:
+            logger.warning("what an earlier run wrote down cannot be read")
+
+    async def forget_daily(self, keep_days: float, every_s: float = _DAY_S) -> None:
+        """Forget what is old every `every_s` seconds, until cancelled."""
+        while self._journal is not None:
+            await asyncio.sleep(every_s)
+            with contextlib.suppress(*_TROUBLE):
+                await self._journal.forget_older_than(keep_days)
 
     async def keep_answer(self, answer: KeptAnswer) -> None:
         """Keep a complete answer; if that fails, a repeat is computed anew."""
         if self._journal is not None:
-            with contextlib.suppress(sqlite3.Error):  # the journal has told of its trouble
+            with contextlib.suppress(*_TROUBLE):  # the journal has told of its trouble
                 await self._journal.keep_answer(answer)
 
     async def kept_answer(self, client: str, key: str) -> KeptAnswer | None:
@@ -64,5 +78,5 @@ class Bookkeeping:
             return None
         try:
             return await self._journal.answer(client, key)
-        except sqlite3.Error:
+        except _TROUBLE:
             return None

@@ -20,11 +20,13 @@ import psutil
 
 from homeai import __version__
 from homeai.journal.journal import Journal, open_journal
+from homeai.journal.problems import JournalError
 from homeai.journal.schema import NewerJournal
 from homeai.server.addresses import own_names
 from homeai.server.app import create_app
 from homeai.server.hosts import HostRules
 from homeai.server.listener import BindingRefused, Listener, bind, check_binding
+from homeai.service.bookkeeping import Bookkeeping
 from homeai.service.service import Service
 from homeai.settings import corefile
 from homeai.settings.files import hold, write_private
@@ -79,31 +81,50 @@ def serve(order: Order, say: Say, note: Say) -> int:
             note(str(error))
             return EXIT_FAILED
         try:
-            return asyncio.run(_serve(order, keys, sock, say, note))
+            journal = _journal(order, note)
         except NewerJournal as error:
+            sock.close()
             note(f"{error}. Update homeai, or move the journal away.")
             return EXIT_FAILED
+        return asyncio.run(_serve(order, keys, sock, journal, say, note))
 
 
-async def _serve(order: Order, keys: KeyRing, sock: socket.socket, say: Say, note: Say) -> int:
-    settings, paths = order.settings, order.paths
-    journal = open_journal(
-        paths.data / "journal.db",
-        now=time.time,
-        keep_prompts=settings.privacy.log_prompts,
-        on_problem=note,
-    )
-    journal.start()
+def _journal(order: Order, note: Say) -> Journal | None:
+    """Open the journal, before the event loop: it may wait for the disk. None = serve without."""
+    try:
+        return open_journal(
+            order.paths.data / "journal.db",
+            now=time.time,
+            keep_prompts=order.settings.privacy.log_prompts,
+            on_problem=note,
+        )
+    except JournalError as error:
+        note(f"{error} homeai serves without it: nothing is written down.")
+        return None
+
+
+async def _serve(
+    order: Order,
+    keys: KeyRing,
+    sock: socket.socket,
+    journal: Journal | None,
+    say: Say,
+    note: Say,
+) -> int:
+    paths = order.paths
+    if journal is not None:
+        journal.start()
     try:
         await _serve_with(order, keys, sock, journal, say, note)
     finally:
-        await asyncio.to_thread(journal.close)
+        if journal is not None:
+            await asyncio.to_thread(journal.close)
     corefile.remove(paths.core_file, os.getpid())
     return EXIT_OK
 
 
 async def _serve_with(
-    order: Order, keys: KeyRing, sock: socket.socket, journal: Journal, say: Say, note: Say
+    order: Order, keys: KeyRing, sock: socket.socket, journal: Journal | None, say: Say, note: Say
 ) -> None:
     settings, paths = order.settings, order.paths
     service = Service(
@@ -134,11 +155,15 @@ async def _serve_with(
         if order.exit_with_parent:
             _stop_on_eof(stop)
         _announce(paths, listener.url, token)
+        forgetting = group.create_task(
+            Bookkeeping(journal).forget_daily(settings.privacy.journal_days), name="forgetting"
+        )
         telling = group.create_task(_tell(order, service, listener.url, token, say, note))
         stopping = group.create_task(stop.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         telling.cancel()
+        forgetting.cancel()
         await service.drain(DRAIN_S)
         listener.stop()
         await service.stop()

@@ -18,6 +18,7 @@ from homeai.domain.request import GenerationRequest, TextPrompt
 from homeai.journal import schema
 from homeai.journal.effects import Kind
 from homeai.journal.journal import KeptAnswer, open_journal
+from homeai.journal.opening import make_ready
 from homeai.journal.schema import NewerJournal
 
 DAY_S = 86_400.0
@@ -217,6 +218,27 @@ async def test_when_it_cannot_be_written_service_goes_on_and_somebody_is_told(
     assert "cannot be written" in problems[0]
 
 
+async def test_many_old_rows_of_every_table_are_forgotten(journal, tmp_path, clock):
+    for number in range(1_201):
+        journal.event(number, "Old", b"{}")
+    journal.received(request("old"))
+    journal.ended("old", "finished", None, None)
+    journal.received(request("open"))
+    for name in ("old", "open", "orphan"):
+        await journal.effects.intend(name, name, "tool", Kind.PURE, "aa")
+    await journal.keep_answer(KeptAnswer("anna", "k", "aa", 200, "[]", b"old"))
+    clock.now += 10 * DAY_S
+    journal.event(5_000, "New", b"{}")
+
+    await journal.forget_older_than(5)
+
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as db:
+        assert db.execute("SELECT seq FROM events").fetchall() == [(5_000,)]
+        assert db.execute("SELECT id FROM requests").fetchall() == [("open",)]
+        assert db.execute("SELECT call_id FROM effects").fetchall() == [("open",)]
+        assert db.execute("SELECT count(*) FROM answers").fetchone() == (0,)
+
+
 WRITER = """
 import asyncio, sys
 from pathlib import Path
@@ -258,6 +280,8 @@ def test_what_was_told_to_be_kept_is_there_after_a_kill_at_any_moment(tmp_path):
         told += [line.split() for line in process.stdout.read().splitlines()[:-1]]
         process.wait()
         process.stdout.close()
+        make_ready(path, 0.0)
+        assert not list(tmp_path.glob("*.broken-*"))
         with closing(sqlite3.connect(path)) as db:
             assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             query = "SELECT id FROM requests JOIN attempts ON request = seq"
