@@ -24,6 +24,7 @@ HomeAIError
 ├── CircuitOpen                503  circuit_open
 ├── GpuOnly                    503  gpu_only
 ├── EffectCommitted            503  effect_committed
+├── EffectsUnrecorded          503  effects_unrecorded
 ├── LatencyExceedsDeadline     503  latency_exceeds_deadline
 ├── RamInsufficient            503  ram_insufficient
 ├── CpuKernelsMissing          503  cpu_kernels_missing
@@ -206,6 +207,12 @@ class EffectCommitted(HomeAIError):
     """A tool had acted already, so the request must not be tried again; the effects are listed."""
 
     code, http_status = "effect_committed", 503
+
+
+class EffectsUnrecorded(HomeAIError):
+    """What a tool does cannot be written down, so it must not act."""
+
+    code, http_status = "effects_unrecorded", 503
 
 
 class LatencyExceedsDeadline(HomeAIError):

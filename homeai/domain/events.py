@@ -95,6 +95,18 @@ class RequestCancelled(Event, frozen=True):
     request_id: str
 
 
+class ToolStepped(Event, frozen=True):
+    """A tool of an agent run came one step further.
+
+    `step`: asked | intended | acted | committed | reused.
+    """
+
+    request_id: str
+    call_id: str
+    tool: str
+    step: str
+
+
 class ServiceStateChanged(Event, frozen=True):
     """The service as a whole changed: starting, ready, degraded, stopped."""
 
@@ -112,5 +124,6 @@ AnyEvent = (
     | RequestFinished
     | RequestFailed
     | RequestCancelled
+    | ToolStepped
     | ServiceStateChanged
 )

@@ -65,16 +65,16 @@ class EffectBook:
 
         Raises:
             sqlite3.Error: It could not be written, so the tool must not act; also if the call is
-                in the book already.
+                in the book already, unless that one was pure.
         """
         row = (call_id, request_id, tool, kind.value, arguments_sha256, "intended", None)
         at = self._now()
-        await self._ask(
-            lambda db: db.execute(
-                "INSERT INTO effects VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, at)
-            ),
-            sync=True,
-        )
+
+        def work(db: sqlite3.Connection) -> None:
+            if not db.execute(_INTEND, (*row, at)).rowcount:
+                raise sqlite3.IntegrityError("the call is in the book")
+
+        await self._ask(work, sync=True)
 
     async def commit(self, call_id: str, result: str) -> None:
         """Write down that it has acted, with its result as JSON."""
@@ -100,6 +100,11 @@ class EffectBook:
         return [Effect(*row) for row in rows]
 
 
+_INTEND = (  # what only looked may be replaced: another try of the run went another way
+    "INSERT INTO effects VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (call_id) DO UPDATE SET "
+    "tool = excluded.tool, kind = excluded.kind, arguments_sha256 = excluded.arguments_sha256, "
+    "state = excluded.state, result = NULL, at = excluded.at WHERE effects.kind = 'pure'"
+)
 _BY_CALL = (
     "SELECT call_id, request_id, tool, kind, arguments_sha256, state, result "
     "FROM effects WHERE call_id = ?"

@@ -123,6 +123,12 @@ class Client:
         seen.ended_at = time.perf_counter() - began
         return seen
 
+    def run_agent(self, name: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Ask for an agent run; returns status and body. The same name is the same run."""
+        headers = {"X-Request-Id": name, "Idempotency-Key": name}
+        status, _, found = self.call("POST", "/homeai/v1/agent", body, headers)
+        return status, dict(found or {})
+
     def abandon(self, name: str, body: dict[str, Any], until: Callable[[], bool]) -> None:
         """Send a request and close the connection once `until` says so."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT_S)

@@ -54,7 +54,8 @@ class House:
         self, folder: Path, model: Path, plugin: Path | None, settings: Mapping[str, str]
     ) -> None:
         values = {**SETTINGS, **settings}
-        environment = {**os.environ, "HOMEAI_HOME": os.fspath(folder / "home")}
+        self._home = folder / "home"
+        environment = {**os.environ, "HOMEAI_HOME": os.fspath(self._home)}
         self.gpu: SimulatedGpu | None = None
         if plugin is not None:
             self.gpu = SimulatedGpu(folder / "device")
@@ -119,6 +120,11 @@ class House:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
         return True
+
+    def notes(self) -> list[str]:
+        """What tools wrote into the notebook of this computer's programs."""
+        file = self._home / "data" / "notes" / "local.txt"
+        return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
     def close(self) -> list[int]:
         """End it; returns the ids of worker processes that outlived it, which must be none."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from homeai.hardware import ram
-from homeai.proof import scenes
+from homeai.proof import agent, scenes
 from homeai.proof.device.build import CannotBuild, build
 from homeai.proof.house import House, HouseFailed
 from homeai.proof.verdict import Report, Scene
@@ -25,6 +25,8 @@ _SHARED: tuple[tuple[str, Play], ...] = (
     ("stream, amid the answer", scenes.stream_amid),
     ("cancel during failover", scenes.cancelled),
     ("parallel clients", scenes.crowd),
+    ("agent, before its tool acts", agent.before_the_call),
+    ("agent, after its tool acted", agent.after_the_call),
     ("recovery", scenes.comes_back),
     ("deadline too short", scenes.deadline),
     ("CPU forbidden", scenes.forbidden),
@@ -69,9 +71,6 @@ class Proof:
                 {"memory.ram_reserve_min_mib": str(ram.probe().total_bytes // 2**20)},
             )
             self._play_without_kernels(report, Path(folder) / "kernels")
-        scene = Scene("agent", "An agent whose tool counts its calls.")
-        scene.skip("the tool acts once", "This version offers no tools yet.")
-        report.scenes.append(scene)
         return report
 
     def _device(self) -> str:

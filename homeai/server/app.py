@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 
 from homeai.domain.errors import MethodNotAllowed, NotFound
+from homeai.server.agent_runs import AgentRuns
 from homeai.server.call import Call
 from homeai.server.closing import Closing
 from homeai.server.guard import Guard, Keys
@@ -46,6 +47,7 @@ class Routes:
     def __init__(self, core: Core, closing: Closing) -> None:
         self._core = core
         openai, own = OpenAI(core, lambda: secrets.randbits(63)), Own(core, closing)
+        agents = AgentRuns(core, lambda: secrets.randbits(63))
         once = Idempotency(core).wrap
         self._exact: dict[str, dict[str, Handler]] = {
             "/v1/chat/completions": {"POST": once(openai.chat)},
@@ -60,6 +62,8 @@ class Routes:
             "/homeai/v1/requests": {"GET": own.requests},
             "/homeai/v1/route": {"GET": own.route, "PUT": own.route},
             "/homeai/v1/estimate": {"POST": own.estimate},
+            "/homeai/v1/tools": {"GET": agents.tools},
+            "/homeai/v1/agent": {"POST": once(agents.run)},
         }
         self._around: list[tuple[str, str, dict[str, Handler]]] = [
             ("/homeai/v1/requests/", "/choice", {"POST": own.choose}),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
+from homeai.agent.loop import Agent
 from homeai.domain.events import Event
 from homeai.domain.request import EmbeddingRequest, GenerationRequest
 from homeai.domain.snapshot import Snapshot
@@ -133,6 +134,11 @@ class Core(Protocol):
         Raises:
             BadRequest: Another word.
         """
+        ...
+
+    @property
+    def agent(self) -> Agent:
+        """Carries out agent runs."""
         ...
 
     async def keep_answer(self, answer: KeptAnswer) -> None:

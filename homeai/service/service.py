@@ -29,6 +29,7 @@ from homeai.router.parties import Policy
 from homeai.router.router import Router
 from homeai.service import picture, sleep
 from homeai.service.active_model import ActiveModel
+from homeai.service.agents import agent_of_house
 from homeai.service.bookkeeping import Bookkeeping
 from homeai.service.rehearsal import Rehearsal
 from homeai.service.standing import Standing
@@ -96,6 +97,8 @@ class Service:
             settings, self.workers, self._model, self._router, self._rehearsal
         )
         self._embeddings = Embeddings(self.workers)
+        book = None if journal is None else journal.effects
+        self.agent = agent_of_house(self.submit, book, self.events, paths.data / "notes")
 
     @property
     def settings(self) -> Settings:
@@ -137,6 +140,7 @@ class Service:
         """End the workers and wait for them."""
         if self._sleep_watch is not None:
             self._sleep_watch.cancel()
+        await self.agent.settle()
         await self.workers.stop()
         for task in self._tasks:
             await task

@@ -59,6 +59,7 @@ class RunningCore:
         model: Linked into the model folder; None = none.
         flags: `section.key=value`.
         environment: More variables.
+        program: What Python runs.
     """
 
     def __init__(
@@ -68,14 +69,18 @@ class RunningCore:
         *flags: str,
         name: str | None = None,
         environment: dict[str, str] | None = None,
+        program: tuple[str, ...] = ("-m", "homeai"),
     ) -> None:
         self.home = home
         folder = home / "data" / "models"
         folder.mkdir(parents=True, exist_ok=True)
         if model is not None:
-            (folder / (name or model.name)).symlink_to(model)
+            link = folder / (name or model.name)
+            if not link.is_symlink():
+                link.symlink_to(model)
         self.ready_file = home / "ready.json"
-        command = [sys.executable, "-m", "homeai", "serve", "--port", "0"]
+        self.ready_file.unlink(missing_ok=True)
+        command = [sys.executable, *program, "serve", "--port", "0"]
         command += ["--ready-file", str(self.ready_file)]
         for flag in ("memory.ram_reserve_min_mib=256", "memory.ram_reserve_percent=1", *flags):
             command += ["--set", flag]

@@ -2,9 +2,13 @@
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from dataclasses import dataclass, field
 
+from homeai.agent.effects import EffectDoor
+from homeai.agent.loop import Agent
+from homeai.agent.tool import Toolbox
 from homeai.domain.errors import BadRequest, Cancelled
 from homeai.domain.snapshot import (
     FallbackSnapshot,
@@ -125,8 +129,14 @@ class ScriptedCore:
     ]
     vectors: object = lambda request: ([[1.0, 0.5]] * len(request.inputs), 4)
     state: str = "ready"
+    tools: list = field(default_factory=list)
+    book: object = None
+    steps: object = lambda action, step: None
 
     def __post_init__(self):
+        self.agent = Agent(
+            self.submit, Toolbox(self.tools), EffectDoor(self.book, self.steps), time.monotonic
+        )
         self.events = ScriptedEvents()
         self.generations: list[ScriptedGeneration] = []
         self.arrived = asyncio.Event()

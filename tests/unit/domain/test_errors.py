@@ -21,6 +21,7 @@ _CONTRACT = {
     "cpu_kernels_missing": (503, False),
     "circuit_open": (503, False),
     "latency_exceeds_deadline": (503, False),
+    "effects_unrecorded": (503, False),
     "worker_failed": (502, False),
     "model_invalid": (500, False),
 }

@@ -135,8 +135,17 @@ async def test_an_effect_cannot_be_intended_twice_and_its_result_stays(journal):
     assert (effect.state, effect.result) == ("committed", '{"count":1}')
 
 
+async def test_what_only_looked_may_be_replaced_by_another_try(journal):
+    await journal.effects.intend("c1", "r1", "clock", Kind.PURE, "aa")
+    await journal.effects.commit("c1", '"noon"')
+    await journal.effects.intend("c1", "r1", "counter", Kind.IRREVERSIBLE, "bb")
+
+    (effect,) = await journal.effects.of_request("r1")
+    assert (effect.tool, effect.state, effect.result) == ("counter", "intended", None)
+
+
 async def test_one_bad_job_does_not_harm_those_beside_it(journal):
-    await journal.effects.intend("c1", "r1", "counter", Kind.PURE, "aa")
+    await journal.effects.intend("c1", "r1", "counter", Kind.IDEMPOTENT, "aa")
     outcomes = await asyncio.gather(
         *(journal.effects.intend(n, "r1", "t", Kind.PURE, "a") for n in ("c2", "c1", "c3")),
         return_exceptions=True,
