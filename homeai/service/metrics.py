@@ -116,9 +116,9 @@ class Metrics:
         """
         kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
         if OPENMETRICS in kinds:
-            body = openmetrics.generate_latest(self._registry)
+            body = openmetrics.generate_latest(self._registry)  # type: ignore[no-untyped-call]
             return openmetrics.CONTENT_TYPE_LATEST, body
-        return CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self._registry)  # type: ignore[no-untyped-call]
+        return CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self._registry)
 
     # ---- what counts what -------------------------------------------------------------------------
 
