@@ -52,11 +52,17 @@ def test_after_a_failover_the_promise_is_graded(core):
     found = {}
 
     def ask() -> None:
-        found["answer"] = core.chat("Tell a long story.", max_tokens=120)
+        body = {"prompt": "Once upon a time there was", "max_tokens": 300, "temperature": 0}
+        head = {"X-Request-Id": "story"}
+        found["answer"] = core.request("POST", "/v1/completions", body, head)
+
+    def has_begun(_status: dict) -> bool:
+        record = core.request("GET", "/homeai/v1/requests/story")[2]
+        return (record.get("completion_tokens") or 0) > 0
 
     thread = threading.Thread(target=ask)
     thread.start()
-    status = core.wait_status(lambda s: s["workers"][0]["in_flight"] > 0)
+    status = core.wait_status(has_begun)
     os.kill(status["workers"][0]["pid"], signal.SIGKILL)
     thread.join(60)
     after = figures(core)
