@@ -80,6 +80,7 @@ class Submit(_Message, frozen=True, tag="submit"):
         sent_chars: Characters of answer text that already reached the client (resume).
         max_tokens: Most tokens of the answer, accepted ones included; 0 = what the context holds, only
             with `prompt`.
+        tools: Tools are offered, so the marks of tool calls are part of the text.
     """
 
     ticket: int
@@ -93,6 +94,7 @@ class Submit(_Message, frozen=True, tag="submit"):
     logprobs: int | None = None
     accepted_ids: bytes = b""
     sent_chars: int = 0
+    tools: bool = False
 
 
 class Embed(_Message, frozen=True, tag="embed"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from homeai.domain.request import GenerationRequest
+from homeai.domain.request import ChatPrompt, GenerationRequest
 from homeai.protocol.messages import Prepare, Submit
 from homeai.protocol.tokens import ids_to_bytes
 from homeai.router.generation import Generation
@@ -40,4 +40,5 @@ def submit(ticket: int, generation: Generation, choice: int) -> Submit:
         logprobs=request.logprobs,
         accepted_ids=ids_to_bytes(generation.accepted[choice]),
         sent_chars=generation.sent_chars[choice],
+        tools=isinstance(request.prompt, ChatPrompt) and bool(request.prompt.tools),
     )

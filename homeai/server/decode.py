@@ -21,6 +21,9 @@ from homeai.server import sampling_fields as common
 from homeai.server.fields import Fields
 from homeai.server.messages import read_messages
 from homeai.server.parameters import refuse_unknown
+from homeai.server.tool_fields import read_tools
+from homeai.tools.grammar import calls_grammar
+from homeai.tools.offer import Choice, Offer
 
 MAX_TOKENS = 2**24
 MAX_LOGPROBS = 20
@@ -33,6 +36,9 @@ _CHAT_ONLY = frozenset(
         "max_completion_tokens",
         "chat_template_kwargs",
         "reasoning_effort",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
     }
 )
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
@@ -48,12 +54,14 @@ class Asked:
         stream: Whether the answer comes in pieces.
         usage: Whether a stream ends with the token counts.
         model: Name to repeat in the answer.
+        offer: Tools that the answer may call.
     """
 
     requests: tuple[GenerationRequest, ...]
     stream: bool
     usage: bool
     model: str
+    offer: Offer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,8 @@ def chat(body: dict[str, Any], caller: Caller) -> Asked:
         BadRequest: Anything that cannot be understood or honoured.
     """
     fields = Fields(body)
-    prompt = ChatPrompt(read_messages(fields), template_args=_template_args(fields))
+    offer, tools = read_tools(fields)
+    prompt = ChatPrompt(read_messages(fields), tools, _template_args(fields))
     wanted = fields.switch("logprobs")
     top = fields.count("top_logprobs", None, 0, MAX_LOGPROBS)
     if top is not None and not wanted:
@@ -94,7 +103,7 @@ def chat(body: dict[str, Any], caller: Caller) -> Asked:
     if None not in (newer, older) and newer != older:
         raise fields.wrong("max_tokens", older, "the same as max_completion_tokens, or only one")
     known = common.COMMON | _CHAT_ONLY
-    return _finish(fields, caller, [prompt], logprobs, newer or older, known)
+    return _finish(fields, caller, [prompt], logprobs, newer or older, known, offer)
 
 
 def completion(body: dict[str, Any], caller: Caller) -> Asked:
@@ -153,6 +162,7 @@ def _finish(
     logprobs: int | None,
     max_tokens: int | None,
     known: frozenset[str],
+    offer: Offer | None = None,
 ) -> Asked:
     stream = fields.switch("stream")
     usage = _include_usage(fields, stream=stream)
@@ -170,7 +180,7 @@ def _finish(
         n=count,
         stop=common.read_stop(fields),
         sampling=common.read_sampling(fields, caller.new_seed),
-        grammar=common.read_grammar(fields),
+        grammar=_grammar(fields, offer),
         logprobs=logprobs,
         deadline_s=caller.deadline_s,
         fallback=caller.fallback,
@@ -182,7 +192,18 @@ def _finish(
         )
         for number, prompt in enumerate(prompts)
     )
-    return Asked(requests, stream, usage, model)
+    return Asked(requests, stream, usage, model, offer)
+
+
+def _grammar(fields: Fields, offer: Offer | None) -> str | None:
+    """The form that was asked for, or that of a call if the model must call a tool."""
+    form = common.read_grammar(fields)
+    if offer is None:
+        return form
+    if form is not None:
+        allowed = "free text together with tools, unless tool_choice is none"
+        raise fields.wrong("response_format", "a form of the answer", allowed)
+    return calls_grammar(offer) if offer.choice is Choice.REQUIRED else None
 
 
 def _template_args(fields: Fields) -> dict[str, Any]:

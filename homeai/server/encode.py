@@ -34,9 +34,16 @@ def error_body(error: HomeAIError, request_id: str) -> dict[str, Any]:
     }
 
 
-def finish_word(reason: FinishReason) -> str:
-    """OpenAI's word for why an answer ended."""
-    return "length" if reason is FinishReason.LENGTH else "stop"
+def finish_word(reason: FinishReason, calls: int = 0) -> str:
+    """OpenAI's word for why an answer ended.
+
+    Args:
+        reason: Why.
+        calls: Tool calls in it.
+    """
+    if reason is FinishReason.LENGTH:
+        return "length"
+    return "tool_calls" if calls else "stop"
 
 
 def usage_body(usages: list[Usage], prompts: list[Usage]) -> dict[str, Any]:
@@ -150,13 +157,20 @@ class Dialect:
         return _encode({**self._head(kind), "choices": choices, "usage": usage, "homeai": extra})
 
     def choice(
-        self, index: int, text: str, reason: str, entries: list[TokenLogprob] | None
+        self,
+        index: int,
+        text: str,
+        reason: str,
+        entries: list[TokenLogprob] | None,
+        calls: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """One choice of a whole answer."""
+        """One choice of a whole answer, with its tool calls."""
         body: dict[str, Any] = {"index": index, "finish_reason": reason}
         body["logprobs"] = self.logprobs(index, entries)
         if self.chat:
             body["message"] = {"role": "assistant", "content": text, "refusal": None}
+            if calls:
+                body["message"] |= {"content": text or None, "tool_calls": calls}
         else:
             body["text"] = text
         return body
@@ -170,8 +184,19 @@ class Dialect:
         entries: list[TokenLogprob] | None = None,
         first: bool = False,
         extra: dict[str, Any] | None = None,
+        call: dict[str, Any] | None = None,
     ) -> bytes:
-        """One chunk of a stream for one choice; `extra` is the `homeai` object of the last one."""
+        """One chunk of a stream for one choice.
+
+        Args:
+            index: Of the choice.
+            text: What comes; None = no text.
+            reason: Why the choice ended, in its last chunk.
+            entries: Log probabilities of tokens that came.
+            first: The chunk begins the choice.
+            extra: The `homeai` object, in the last chunk of the stream.
+            call: A whole tool call.
+        """
         body: dict[str, Any] = {"index": index, "finish_reason": reason}
         if (logprobs := self.logprobs(index, entries)) is not None:
             body["logprobs"] = logprobs
@@ -179,6 +204,8 @@ class Dialect:
             delta: dict[str, Any] = {"role": "assistant"} if first else {}
             if text is not None:
                 delta["content"] = text
+            if call is not None:
+                delta["tool_calls"] = [call]
             body["delta"] = delta
         else:
             body["text"] = text or ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from homeai.domain.errors import BadRequest, UnsupportedParameter
+from homeai.server.call_history import check_results, read_calls
 from homeai.server.fields import Fields
 from homeai.server.parameters import refuse_unknown
 
@@ -24,7 +25,9 @@ def read_messages(fields: Fields) -> list[dict[str, Any]]:
             f"messages: {what} was given; allowed is a list with at least one message.",
             param="messages",
         )
-    return [_message(item, f"messages[{number}]") for number, item in enumerate(given)]
+    messages = [_message(item, f"messages[{number}]") for number, item in enumerate(given)]
+    check_results(messages)
+    return messages
 
 
 def _message(item: object, where: str) -> dict[str, Any]:
@@ -34,13 +37,18 @@ def _message(item: object, where: str) -> dict[str, Any]:
     role = fields.text("role")
     if role not in _ROLES:
         raise fields.wrong("role", role, ", ".join(_ROLES))
-    if fields.take("tool_calls") or fields.take("function_call"):
-        text = "Messages with tool calls come with a later version."
-        raise UnsupportedParameter(text, param=f"{where}.tool_calls")
+    if fields.take("function_call"):
+        text = "function_call is not supported: use tool_calls."
+        raise UnsupportedParameter(text, param=f"{where}.function_call")
+    calls = read_calls(fields, f"{where}.tool_calls")
+    if calls and role != "assistant":
+        raise fields.wrong("role", role, "assistant for a message with tool_calls")
     message: dict[str, Any] = {
         "role": "system" if role == "developer" else role,
-        "content": _content(fields, f"{where}.content"),
+        "content": _content(fields, f"{where}.content", optional=bool(calls)),
     }
+    if calls:
+        message["tool_calls"] = calls
     for name in ("name", "tool_call_id"):
         if value := fields.text(name):
             message[name] = value
@@ -50,8 +58,10 @@ def _message(item: object, where: str) -> dict[str, Any]:
     return message
 
 
-def _content(fields: Fields, where: str) -> str:
+def _content(fields: Fields, where: str, *, optional: bool) -> str:
     content = fields.take("content")
+    if content is None and optional:
+        return ""
     if isinstance(content, str):
         return content
     if not isinstance(content, list) or not content:

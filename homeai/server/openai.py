@@ -15,9 +15,10 @@ from homeai.domain.request import EmbeddingRequest
 from homeai.server import decode
 from homeai.server.call import Call
 from homeai.server.encode import Dialect, usage_body
+from homeai.server.gathered import Gathered
 from homeai.server.http import ClientGone, send_error, send_json, wait_until_gone
 from homeai.server.ports import Core, ModelCard
-from homeai.server.streaming import Gathered, Streamer, Watched
+from homeai.server.streaming import Streamer, Watched
 
 OWNER = "homeai"
 
@@ -52,7 +53,7 @@ class OpenAI:
         caller = decode.Caller(
             call.request_id, call.client, call.deadline_s(), self._new_seed, call.fallback()
         )
-        if body.keys() & {"response_format", "grammar"}:
+        if body.keys() & {"response_format", "grammar", "tools"}:
             # checking a schema takes a while; other requests go on meanwhile
             asked = await asyncio.to_thread(read, body, caller)
         else:
@@ -91,7 +92,7 @@ class OpenAI:
             gathered.append(part)
         choices, offset = [], 0
         for part in gathered:
-            choices += part.choices(dialect, offset)
+            choices += part.choices(dialect, offset, asked.offer)
             offset += len(part.texts)
         usages = [usage for part in gathered for usage in part.usages]
         usage = usage_body(usages, [part.usages[0] for part in gathered])

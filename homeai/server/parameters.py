@@ -13,14 +13,15 @@ IGNORED = frozenset(
 )  # fmt: skip
 """Bookkeeping of a cloud service: taken, and rightly without effect on an answer."""
 
-_TOOLS = "tool calls come with a later version"
+_TOOLS = "tools are offered in chat completions"
+_FUNCTIONS = "use tools and tool_choice"
 _TEXT = "only text is read and written"
 
 UNSUPPORTED: dict[str, tuple[str, tuple[object, ...]]] = {
     "tools": (_TOOLS, ([],)),
     "tool_choice": (_TOOLS, ("none",)),
-    "functions": (_TOOLS, ([],)),
-    "function_call": (_TOOLS, ("none",)),
+    "functions": (_FUNCTIONS, ([],)),
+    "function_call": (_FUNCTIONS, ("none",)),
     "modalities": (_TEXT, (["text"],)),
     "audio": (_TEXT, ()),
     "suffix": ("text is only completed at its end", ("",)),

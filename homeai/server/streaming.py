@@ -1,11 +1,9 @@
-"""Answers as a whole or as a stream, from the events of one or more generations."""
+"""Answers as a stream, from the events of one or more generations."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -27,6 +25,7 @@ from homeai.server.decode import Asked
 from homeai.server.encode import Dialect, error_body, finish_word, homeai_body, usage_body
 from homeai.server.http import EventStream, headers_of, send_error, sse, sse_comment
 from homeai.server.ports import Generation
+from homeai.server.spoken import Item, Spoken
 
 KEEP_ALIVE_S = 10.0
 COMMIT_AFTER_S = 1.0
@@ -56,66 +55,6 @@ class Watched:
             generation.cancel()
 
 
-@dataclass
-class Gathered:
-    """All answers of one generation, complete.
-
-    Attributes:
-        texts: One a choice.
-        error: Why there are none.
-    """
-
-    texts: list[str]
-    entries: list[list[TokenLogprob]]
-    finished: dict[int, Finished] = field(default_factory=dict)
-    error: HomeAIError | None = None
-    has_logprobs: bool = False
-
-    @classmethod
-    async def of(cls, generation: Generation, request: GenerationRequest) -> Gathered:
-        """Read a generation to its end."""
-        parts: list[list[str]] = [[] for _ in range(request.n)]
-        gathered = cls([""] * request.n, [[] for _ in range(request.n)])
-        while len(gathered.finished) < request.n and gathered.error is None:
-            for event in await generation.next_events():
-                match event:
-                    case Delta():
-                        parts[event.choice].append(event.text)
-                        gathered.entries[event.choice] += event.logprobs or ()
-                    case Finished():
-                        gathered.finished[event.choice] = event
-                    case Failed():
-                        gathered.error = event.error
-                    case Queued() | Started() | Notice():
-                        pass
-        echo = generation.prompt_text or "" if request.echo_prompt else ""
-        gathered.texts = [echo + "".join(part) for part in parts]
-        gathered.has_logprobs = request.logprobs is not None
-        return gathered
-
-    @property
-    def usages(self) -> list[Usage]:
-        """One a choice."""
-        return [self.finished[choice].usage for choice in sorted(self.finished)]
-
-    @property
-    def last(self) -> Finished:
-        """The choice that ended last."""
-        return list(self.finished.values())[-1]
-
-    def choices(self, dialect: Dialect, offset: int) -> list[dict[str, Any]]:
-        """The choices as the dialect writes them, numbered from `offset`."""
-        return [
-            dialect.choice(
-                offset + index,
-                text,
-                finish_word(self.finished[index].reason),
-                self.entries[index] if self.has_logprobs else None,
-            )
-            for index, text in enumerate(self.texts)
-        ]
-
-
 class Streamer:
     """Writes the answers of one HTTP request as server-sent events.
 
@@ -132,6 +71,7 @@ class Streamer:
         self._finished: list[Finished] = []
         self._prompts: list[Usage] = []
         self._place_word = "queued"  # at first, then "position"
+        self._spoken: dict[int, Spoken] = {}
 
     async def run(self) -> None:
         """Stream all generations, one after the other, to the end or the first error."""
@@ -193,10 +133,10 @@ class Streamer:
     ) -> bytes:
         match event:
             case Delta():
-                return self._delta(event, offset)
+                return self._delta(event, request, offset)
             case Finished():
                 self._finished.append(event)
-                return self._end(event, offset)
+                return self._end(event, request, offset)
             case Started():
                 return self._start(event, generation, request, offset)
             case _:
@@ -220,7 +160,7 @@ class Streamer:
             return sse(self._dialect.chunk(index, generation.prompt_text))
         return b""
 
-    def _end(self, event: Finished, offset: int) -> bytes:
+    def _end(self, event: Finished, request: GenerationRequest, offset: int) -> bytes:
         """The chunk with the finish reason.
 
         The stream's last chunk carries the `homeai` object; a chunk without choices comes only to
@@ -229,15 +169,36 @@ class Streamer:
         choices = sum(request.n for request in self._asked.requests)
         is_last = len(self._finished) == choices and not self._asked.usage
         extra = homeai_body(self._call.request_id, event) if is_last else None
-        index = offset + event.choice
-        reason = finish_word(event.reason)
-        return sse(self._dialect.chunk(index, None, reason=reason, extra=extra))
+        index, last, calls = offset + event.choice, b"", 0
+        if self._asked.offer is not None:
+            spoken = self._spoken_by(request, event.choice)
+            last = self._items(spoken.finish(event.reason), index, None)
+            calls = spoken.calls
+        reason = finish_word(event.reason, calls)
+        return last + sse(self._dialect.chunk(index, None, reason=reason, extra=extra))
 
-    def _delta(self, event: Delta, offset: int) -> bytes:
+    def _delta(self, event: Delta, request: GenerationRequest, offset: int) -> bytes:
         if not event.text and not event.logprobs:
             return b""
         index = offset + event.choice
-        return sse(self._dialect.chunk(index, event.text, entries=event.logprobs))
+        if self._asked.offer is None:
+            return sse(self._dialect.chunk(index, event.text, entries=event.logprobs))
+        items = self._spoken_by(request, event.choice).push(event.text)
+        return self._items(items, index, event.logprobs)
+
+    def _spoken_by(self, request: GenerationRequest, choice: int) -> Spoken:
+        if choice not in self._spoken and self._asked.offer is not None:
+            self._spoken[choice] = Spoken(self._asked.offer, request.id, choice)
+        return self._spoken[choice]
+
+    def _items(self, items: list[Item], index: int, entries: list[TokenLogprob] | None) -> bytes:
+        """Texts and calls, the log probabilities with the first of them, or alone."""
+        chunks = []
+        for item in items or ([""] if entries else []):
+            text, call = (item, None) if isinstance(item, str) else (None, item)
+            chunks.append(sse(self._dialect.chunk(index, text, entries=entries, call=call)))
+            entries = None
+        return b"".join(chunks)
 
     def _comments(self, events: Sequence[StreamEvent]) -> bytes:
         comments = []

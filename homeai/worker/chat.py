@@ -7,6 +7,7 @@ from datetime import datetime
 from homeai.domain.errors import BadRequest, HomeAIError, ModelInvalid
 from homeai.domain.request import ChatPrompt
 from homeai.worker.llama.model import Model
+from homeai.worker.plain_tools import told_in_words
 from homeai.worker.prompting import ControlTexts, choose_mark, tokenize_segments
 from homeai.worker.template import ChatTemplate
 
@@ -26,6 +27,7 @@ class ChatPrompting:
         self._template: ChatTemplate | None = None
         self._problem: HomeAIError | None = None
         source = model.metadata(TEMPLATE_KEY)
+        self._knows_tools = "tools" in (source or "")
         if source is None:
             self._problem = BadRequest(
                 "This model has no chat template; use /v1/completions, or a chat model.",
@@ -49,17 +51,20 @@ class ChatPrompting:
         """
         if self._template is None:
             raise self._problem or BadRequest("This model has no chat template.", param="model")
+        messages, tools = prompt.messages, prompt.tools
+        if not self._knows_tools:
+            messages, tools = told_in_words(messages, tools), None
         try:
-            mark = choose_mark(prompt.messages, prompt.tools, prompt.template_args)
+            mark = choose_mark(messages, tools, prompt.template_args)
         except ValueError as error:
             raise BadRequest(f"The messages cannot be used: {error}.", param="messages") from error
         variables = {
             **self._control.guard(prompt.template_args, mark),
-            "messages": self._control.guard(prompt.messages, mark),
+            "messages": self._control.guard(messages, mark),
             "add_generation_prompt": True,
         }
-        if prompt.tools:
-            variables["tools"] = self._control.guard(prompt.tools, mark)
+        if tools:
+            variables["tools"] = self._control.guard(tools, mark)
         # local time: templates tell the model today's date where its user lives
         rendered = self._template.render(variables, now=datetime.now().astimezone())
         ids = tokenize_segments(self._control.segments(rendered, mark), self._model.tokenize)

@@ -69,7 +69,7 @@ class Generation:
         if self._grammar is not None:
             for token in accepted:
                 self._grammar.accept(token)
-        text = self._text.replay(map(self._model.piece, accepted), self.order.sent_chars)
+        text = self._text.replay(map(self._piece, accepted), self.order.sent_chars)
         if self._text.stopped:
             self.reason = FinishReason.STOP
         elif len(accepted) >= self.order.max_tokens:
@@ -114,13 +114,18 @@ class Generation:
         self.tokens.append(token)
         if self._grammar is not None:
             self._grammar.accept(token)
-        text = self._text.push(self._model.piece(token))
+        text = self._text.push(self._piece(token))
         if self._text.stopped:
             self.reason = FinishReason.STOP
         elif self.drawn >= self.order.max_tokens:
             self.reason = FinishReason.LENGTH
             text += self._text.push(b"", final=True)
         return Piece(self.ticket, index, [token], text, probabilities)
+
+    def _piece(self, token: int) -> bytes:
+        """The text of a token; marks of tool calls are shown to those who offered tools."""
+        is_mark = self.order.tools and token in self._model.tool_marks
+        return self._model.piece(token, special=is_mark)
 
     def _pick(self, logits: npt.NDArray[np.float32]) -> int | None:
         """Pick first and ask the grammar about that one token; only a refusal costs a full mask."""

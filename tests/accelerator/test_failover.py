@@ -84,6 +84,45 @@ def test_the_figures_tell_of_the_failover_and_whether_the_promise_held(house, un
     assert more("homeai_estimate_ratio_count") == 1
 
 
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "maxLength": 30},
+                "days": {"type": "integer"},
+            },
+            "required": ["city", "days"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("after", [4, 20, 30])
+def test_a_tool_call_comes_once_and_whole_though_the_gpu_died_within_it(house, undisturbed, after):
+    house.wait_gpu()
+    ask = {"messages": [{"role": "user", "content": "How is the weather in Bonn?"}], "seed": 2}
+    ask |= {"tools": [TOOL], "tool_choice": "required", "parallel_tool_calls": False}
+    ask["max_tokens"] = 120
+    headers = {"X-Request-Id": f"tool-{after}"}
+
+    def calls(answer) -> list:
+        deltas = [chunk["choices"][0]["delta"] for chunk in answer.chunks]
+        return [call for delta in deltas for call in delta.get("tool_calls", ())]
+
+    calm = house.core.stream("/v1/chat/completions", ask, headers)
+    house.gpu.fault("abort", after_graphs=after)
+    answer = house.core.stream("/v1/chat/completions", ask, headers)
+
+    assert len(calls(calm)) == 1
+    assert calls(answer) == calls(calm)
+    assert [a["device"] for a in answer.homeai["attempts"]] == ["gpu", "cpu"]
+    assert answer.chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
 def test_the_gpu_comes_back_by_itself(house, undisturbed):
     house.wait_gpu()
     house.gpu.fault("abort")

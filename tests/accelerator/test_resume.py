@@ -12,6 +12,8 @@ import pytest
 
 from homeai.domain.request import Sampling
 from homeai.proof.device.control import SimulatedGpu
+from homeai.tools.grammar import calls_grammar
+from homeai.tools.offer import Offer, Tool
 from tests.fakes.worker_client import WorkerClient
 
 TOKENS = 64
@@ -23,6 +25,15 @@ JSON = (
     'string ::= "\\"" [a-zA-ZäöüÄÖÜß ]* "\\""\nnumber ::= [0-9]+\nws ::= [ \\n]?\n'
 )
 EMOJI = Sampling(seed=4, temperature=1.3, top_k=0, top_p=1.0, min_p=0.0)
+WEATHER = Tool(
+    "weather",
+    {
+        "type": "object",
+        "properties": {"city": {"type": "string", "maxLength": 30}, "days": {"type": "integer"}},
+        "required": ["city", "days"],
+        "additionalProperties": False,
+    },
+)
 WAYS = {
     "greedy": {"sampling": Sampling(temperature=0)},
     "seeded": {"sampling": Sampling(seed=7)},
@@ -34,6 +45,11 @@ WAYS = {
     "grammar": {"sampling": Sampling(seed=5), "grammar": JSON},
     "stop string": {"sampling": Sampling(seed=11), "stop": ("and the", "zebra")},
     "any bytes": {"sampling": EMOJI},
+    "tool calls": {
+        "sampling": Sampling(seed=2),
+        "grammar": calls_grammar(Offer((WEATHER,))),
+        "tools": True,
+    },
 }
 
 

@@ -16,6 +16,7 @@ from homeai.worker.llama.failures import Failure, recognise
 
 _METADATA_BYTES = 1 << 20
 _PIECE_BYTES = 512
+_TOOL_MARKS = frozenset({"<tool_call>", "</tool_call>", "[TOOL_CALLS]", "[ARGS]", "<|python_tag|>"})
 
 
 class Model:
@@ -119,6 +120,13 @@ class Model:
                 if text:
                     texts[text] = token
         return texts
+
+    @cached_property
+    def tool_marks(self) -> frozenset[int]:
+        """Control tokens that stand around tool calls."""
+        return frozenset(
+            self.control_texts[text] for text in _TOOL_MARKS & self.control_texts.keys()
+        )
 
     @property
     def bos(self) -> int | None:

@@ -120,9 +120,6 @@ WRONG_EMBEDDING = [
     ({"encoding_format": "hex"}, "encoding_format"),
 ]
 UNSUPPORTED_CHAT = [
-    ({"tools": [{"type": "function"}]}, "tools"),
-    ({"tool_choice": "auto"}, "tool_choice"),
-    ({"tool_choice": {"type": "function"}}, "tool_choice"),
     ({"functions": [{}]}, "functions"),
     ({"function_call": "auto"}, "function_call"),
     ({"audio": {"voice": "x"}}, "audio"),
@@ -137,7 +134,7 @@ UNSUPPORTED_CHAT = [
     ({"verbosity": "low"}, "verbosity"),
     ({"ignore_eos": True}, "ignore_eos"),
     ({"temprature": 1}, "temprature"),
-    ({"messages": [{**USER, "tool_calls": [{"id": "1"}]}]}, "messages[0].tool_calls"),
+    ({"messages": [{**USER, "function_call": {"name": "f"}}]}, "messages[0].function_call"),
     (
         {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
         "messages[0].content",
