@@ -22,6 +22,13 @@ class WorkerStateChanged(Event, frozen=True):
     pid: int | None = None
 
 
+class WorkerEnded(Event, frozen=True):
+    """A worker process ended, and nobody had asked it to; `reason` is one word."""
+
+    worker: str
+    reason: str
+
+
 class ModelLoadProgressed(Event, frozen=True):
     """Loading went on; `fraction` 0..1."""
 
@@ -71,8 +78,30 @@ class RequestFirstToken(Event, frozen=True):
     ttft_s: float
 
 
+class RequestAttemptEnded(Event, frozen=True):
+    """A worker is done with the request, in one way or another.
+
+    Attributes:
+        outcome: `finished` | `failed` | `cancelled`, or why the worker ended.
+        tokens: Those of this attempt that reached the reader.
+        prompt_tokens: Length of the prompt; 0 = it was not known yet.
+    """
+
+    request_id: str
+    worker: str
+    attempt: int
+    outcome: str
+    tokens: int
+    prompt_tokens: int
+
+
 class RequestFinished(Event, frozen=True):
-    """The request ended well."""
+    """The request ended well.
+
+    Attributes:
+        estimate_ms: p50 and p90 as told before a CPU attempt; None = nothing was promised.
+        actual_ms: What it took since then.
+    """
 
     request_id: str
     reason: str
@@ -80,6 +109,8 @@ class RequestFinished(Event, frozen=True):
     completion_tokens: int
     cached_tokens: int
     duration_s: float
+    estimate_ms: dict[str, int] | None = None
+    actual_ms: int | None = None
 
 
 class RequestFailed(Event, frozen=True):
@@ -115,12 +146,14 @@ class ServiceStateChanged(Event, frozen=True):
 
 AnyEvent = (
     WorkerStateChanged
+    | WorkerEnded
     | ModelLoadProgressed
     | RequestReceived
     | RequestQueued
     | RequestDispatched
     | RequestFailingOver
     | RequestFirstToken
+    | RequestAttemptEnded
     | RequestFinished
     | RequestFailed
     | RequestCancelled

@@ -117,9 +117,8 @@ class Answers:
         facts = self._facts(generation, message, now)
         generation.emit(Finished(choice=choice, reason=reason, usage=usage, facts=facts))
         if last:
-            self._recorder.ended(
-                generation.request_id, generation.state.value, None, generation.promise(now)
-            )
+            promise, estimate = generation.promise(now), generation.estimate
+            self._recorder.ended(generation.request_id, generation.state.value, None, promise)
             self._log.append(
                 happened.RequestFinished(
                     request_id=generation.request_id,
@@ -128,6 +127,8 @@ class Answers:
                     completion_tokens=sum(u.completion_tokens for u in generation.usages.values()),
                     cached_tokens=usage.cached_tokens,
                     duration_s=now - generation.arrived,
+                    estimate_ms=None if promise is None or estimate is None else estimate.body(),
+                    actual_ms=None if promise is None else round(promise[1]),
                 )
             )
         return last
@@ -157,6 +158,16 @@ class Answers:
         attempt["outcome"], attempt["tokens"] = outcome, tokens
         number = len(generation.attempts)
         self._recorder.attempt_ended(generation.request_id, number, outcome, tokens)
+        self._log.append(
+            happened.RequestAttemptEnded(
+                request_id=generation.request_id,
+                worker=str(attempt["worker"]),
+                attempt=number,
+                outcome=outcome,
+                tokens=tokens,
+                prompt_tokens=generation.prompt_tokens,
+            )
+        )
 
     def _facts(self, generation: Generation, message: Done, now: float) -> dict[str, Any]:
         estimate, reason = generation.estimate, generation.reason

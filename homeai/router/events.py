@@ -17,13 +17,11 @@ class EventRing:
     Args:
         first: Number of the first event; larger than any of an earlier run, so that a reader that
             comes back after a restart does not take new events for old ones.
-        sink: Gets each event with its number as well.
+        sinks: Each gets every event with its number as well, at once.
     """
 
-    def __init__(
-        self, first: int = 1, sink: Callable[[int, Event], None] = lambda _number, _event: None
-    ) -> None:
-        self._sink = sink
+    def __init__(self, first: int = 1, *sinks: Callable[[int, Event], None]) -> None:
+        self._sinks = sinks
         self._events: deque[tuple[int, Event]] = deque(maxlen=KEPT_EVENTS)
         self._next = first
         self._news = asyncio.Event()
@@ -31,7 +29,8 @@ class EventRing:
     def append(self, event: Event) -> None:
         """Number and keep an event, and wake all readers."""
         self._events.append((self._next, event))
-        self._sink(self._next, event)
+        for sink in self._sinks:
+            sink(self._next, event)
         self._next += 1
         self._news.set()
         self._news = asyncio.Event()

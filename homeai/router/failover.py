@@ -246,6 +246,10 @@ class Failover:
 
     def _release(self, generation: Generation, lane: str) -> None:
         del self._held[generation.request_id]
+        if lane == GPU:
+            generation.estimate = None  # it was told of the CPU
+        elif generation.lane == GPU:
+            generation.promised_at = now()  # while somebody thought about it, nothing was computed
         generation.lane = lane
         self._line.join(generation, first=True)
         self._house.work()

@@ -57,6 +57,7 @@ class Routes:
             "/live": {"GET": own.live},
             "/ready": {"GET": own.ready},
             "/health": {"GET": own.ready},
+            "/metrics": {"GET": own.metrics},
             "/homeai/v1/status": {"GET": own.status},
             "/homeai/v1/events": {"GET": own.events},
             "/homeai/v1/requests": {"GET": own.requests},

@@ -56,6 +56,13 @@ class Own:
         """`GET /homeai/v1/status`."""
         await send_json(call.send, call.request_id, self._core.snapshot())
 
+    async def metrics(self, call: Call) -> None:
+        """`GET /metrics`: figures for Prometheus, in OpenMetrics if the client asks for it."""
+        accept = (call.header("accept") or b"").decode("latin-1")
+        kind, body = self._core.metrics.text(accept)
+        headers = headers_of(call.request_id, [("content-type", kind)])
+        await send_whole(call.send, 200, headers, body)
+
     async def requests(self, call: Call) -> None:
         """`GET /homeai/v1/requests`: those that the client may see."""
         await send_json(call.send, call.request_id, {"requests": self._visible(call)})

@@ -52,6 +52,14 @@ class EventLog(Protocol):
         ...
 
 
+class Figures(Protocol):
+    """What was counted since the start, and the present, for Prometheus."""
+
+    def text(self, accept: str) -> tuple[str, bytes]:
+        """Return content type and body, in OpenMetrics if `accept` names it."""
+        ...
+
+
 class ModelCard(Protocol):
     """A model as `/v1/models` lists it."""
 
@@ -77,6 +85,11 @@ class Core(Protocol):
     @property
     def events(self) -> EventLog:
         """Typed events."""
+        ...
+
+    @property
+    def metrics(self) -> Figures:
+        """Figures for Prometheus."""
         ...
 
     def submit(self, request: GenerationRequest) -> Generation:

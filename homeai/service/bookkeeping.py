@@ -25,10 +25,16 @@ _TOLD_ELSEWHERE = (
     happened.RequestQueued,
     happened.RequestDispatched,
     happened.RequestFirstToken,
-    happened.RequestFinished,
+    happened.RequestAttemptEnded,
     happened.RequestCancelled,
     happened.RequestFailed,
 )
+
+
+def _is_told_elsewhere(event: Event) -> bool:
+    if isinstance(event, happened.RequestFinished):
+        return event.estimate_ms is None  # a record keeps no p90, and so cannot grade it
+    return isinstance(event, _TOLD_ELSEWHERE)
 
 
 class Bookkeeping:
@@ -43,7 +49,7 @@ class Bookkeeping:
 
     def write_down(self, number: int, event: Event) -> None:
         """Keep an event, unless the request's own record tells the same."""
-        if self._journal is not None and not isinstance(event, _TOLD_ELSEWHERE):
+        if self._journal is not None and not _is_told_elsewhere(event):
             self._journal.event(number, type(event).__name__, msgspec.json.encode(event))
 
     async def recall(self, records: Records, keep_days: float) -> None:

@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from homeai.domain import events as happened
-from homeai.domain.errors import (
-    BadRequest,
-    HomeAIError,
-)
+from homeai.domain.errors import BadRequest, HomeAIError
 from homeai.domain.request import EmbeddingRequest, GenerationRequest
 from homeai.domain.snapshot import Snapshot
 from homeai.domain.states import WorkerState
@@ -31,6 +28,7 @@ from homeai.service import picture, sleep
 from homeai.service.active_model import ActiveModel
 from homeai.service.agents import agent_of_house
 from homeai.service.bookkeeping import Bookkeeping
+from homeai.service.metrics import Metrics
 from homeai.service.rehearsal import Rehearsal
 from homeai.service.standing import Standing
 from homeai.service.workers import Ears, Workers
@@ -66,7 +64,8 @@ class Service:
         journal: Journal | None = None,
     ) -> None:
         self._settings, self._books = settings, Bookkeeping(journal)
-        self.events = EventRing(first_event, self._books.write_down)
+        self.metrics = Metrics(self.snapshot)
+        self.events = EventRing(first_event, self._books.write_down, self.metrics.count)
         self.catalogue = Catalogue(paths.models, map(Path, settings.model.folders))
         wanted = settings.model.active if model is None else model
         self._model = ActiveModel(settings, self.catalogue, wanted)
@@ -274,6 +273,8 @@ class Service:
         if name == GPU and ending.code == "no_device":
             self._go_without_gpu(ending)
             return
+        if self.workers.failed(name):
+            self.events.append(happened.WorkerEnded(worker=name, reason=ending.reason))
         if name == CPU:
             self._rehearsal.on_ending(ending)
         self._router.health.on_ending(name, ending)

@@ -112,6 +112,11 @@ class Workers:
             for worker in self._made:
                 group.create_task(worker.stop())
 
+    def failed(self, name: str) -> bool:
+        """Whether the worker pauses or gave up, because its process ended unasked."""
+        states = (WorkerState.BACKOFF, WorkerState.FAILED)
+        return any(worker.name == name and worker.state in states for worker in self.all)
+
     def drop_gpu(self) -> None:
         """There is no GPU: the CPU worker is the primary one."""
         self.gpu = None

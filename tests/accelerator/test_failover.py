@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from tests.fakes.figures import read
+
 ASK = {"prompt": "Once upon a time there was", "max_tokens": 24, "temperature": 0}
 DEATHS = ["status_alloc", "status_failed", "abort", "segv", "kill", "exit"]
 REASONS = {
@@ -60,6 +62,26 @@ def test_whatever_kills_the_gpu_the_answer_is_complete_and_the_same(
     assert degraded[0]["estimate_ms"]["p50"] > 0
     assert degraded[0]["failed"] == "gpu"
     assert sum(a["tokens"] for a in facts["attempts"]) == 24
+
+
+def test_the_figures_tell_of_the_failover_and_whether_the_promise_held(house, undisturbed):
+    house.wait_gpu()
+    before = read(house.core.request("GET", "/metrics")[2])
+    house.gpu.fault("status_alloc", after_graphs=8)
+    answer = house.core.stream("/v1/completions", ASK)
+    after = read(house.core.request("GET", "/metrics")[2])
+
+    def more(name: str) -> float:
+        return after.get(name, 0) - before.get(name, 0)
+
+    tokens = {a["device"]: a["tokens"] for a in answer.homeai["attempts"]}
+    assert more('homeai_failovers_total{reason="out_of_memory",verdict="retry"}') == 1
+    assert more('homeai_worker_failures_total{reason="out_of_memory",worker="gpu"}') == 1
+    assert more('homeai_attempts_total{device="gpu",outcome="out_of_memory"}') == 1
+    assert more('homeai_attempts_total{device="cpu",outcome="finished"}') == 1
+    assert more('homeai_generated_tokens_total{device="gpu"}') == tokens["gpu"] > 0
+    assert more('homeai_generated_tokens_total{device="cpu"}') == tokens["cpu"] > 0
+    assert more("homeai_estimate_ratio_count") == 1
 
 
 TOOL = {

@@ -98,6 +98,13 @@ class ScriptedEvents:
             self.followers -= 1
 
 
+class ScriptedFigures:
+    """One figure, and what was asked for."""
+
+    def text(self, accept):
+        return "text/plain; version=0.0.4", f"# asked for {accept}\nhomeai_info 1.0\n".encode()
+
+
 def answer(*texts, prompt_tokens=3, reason=FinishReason.STOP, choice=0, cached=0):
     """Events of one choice."""
     return [
@@ -137,7 +144,7 @@ class ScriptedCore:
         self.agent = Agent(
             self.submit, Toolbox(self.tools), EffectDoor(self.book, self.steps), time.monotonic
         )
-        self.events = ScriptedEvents()
+        self.events, self.metrics = ScriptedEvents(), ScriptedFigures()
         self.generations: list[ScriptedGeneration] = []
         self.arrived = asyncio.Event()
         self.choices, self.kept, self.mode = [], {}, "auto"

@@ -15,7 +15,7 @@ CHAT = "/v1/chat/completions"
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize(
-    "address", ["/live", "/ready", "/health", "/homeai/v1/status", "/v1/models"]
+    "address", ["/live", "/ready", "/health", "/homeai/v1/status", "/v1/models", "/metrics"]
 )
 async def test_what_can_be_read_can_be_asked_about(client, method, address):
     assert (await client.request(method, address)).status_code == 200
@@ -38,6 +38,25 @@ async def test_the_status_is_the_snapshot(client):
 
     assert body["queue"] == {"running": 0, "waiting": 0, "limit": 32}
     assert body["ram"]["total_bytes"] is None
+
+
+async def test_figures_come_in_the_form_that_the_client_asks_for(client):
+    response = await client.get("/metrics", headers={"accept": "text/plain;version=0.0.4"})
+
+    assert response.headers["content-type"] == "text/plain; version=0.0.4"
+    assert response.headers["x-request-id"]
+    assert "# asked for text/plain;version=0.0.4\n" in response.text
+
+
+async def test_a_device_of_the_network_needs_a_key_for_figures():
+    application = door(ScriptedCore(settings(lan=True)))
+    transport = httpx.ASGITransport(application, client=("192.168.1.20", 5000))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        refused = await client.get("/metrics")
+        shown = await client.get("/metrics", headers={"authorization": f"Bearer {PHONE.decode()}"})
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (401, "invalid_api_key")
+    assert shown.status_code == 200
 
 
 @pytest.mark.parametrize("address", ["/", "/v1", "/v1/chat", "/v1/nothing", "/homeai/v1/status/x"])

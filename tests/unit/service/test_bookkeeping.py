@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from types import SimpleNamespace
 
 import pytest
 
+from homeai.domain.events import RequestAttemptEnded, RequestFinished, WorkerEnded
 from homeai.journal.problems import JournalError
 from homeai.journal.schema import NewerJournal
 from homeai.service import run
@@ -28,6 +30,16 @@ class Broken:
         if self.asked == 2:
             self.twice.set()
         raise JournalError("gone")
+
+
+class Listening:
+    """A journal that keeps events in a list."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[int, str, bytes]] = []
+
+    def event(self, number: int, name: str, body: bytes) -> None:
+        self.events.append((number, name, body))
 
 
 async def test_a_journal_that_cannot_be_read_does_not_stop_the_start():
@@ -74,3 +86,39 @@ def test_a_newer_journal_is_refused(tmp_path, monkeypatch):
 
     with pytest.raises(NewerJournal):
         run._journal(order(tmp_path), lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("promised", "kept"),
+    [({"estimate_ms": {"p50": 900, "p90": 1350}, "actual_ms": 1000}, True), ({}, False)],
+)
+def test_an_end_is_written_down_as_an_event_only_if_it_grades_a_promise(promised, kept):
+    journal = Listening()
+    end = RequestFinished(
+        request_id="r1",
+        reason="stop",
+        prompt_tokens=3,
+        completion_tokens=4,
+        cached_tokens=0,
+        duration_s=1.5,
+        **promised,
+    )
+
+    Bookkeeping(journal).write_down(7, end)
+
+    assert [(number, name) for number, name, _ in journal.events] == (
+        [(7, "RequestFinished")] if kept else []
+    )
+    assert all(json.loads(body)["estimate_ms"]["p90"] == 1350 for *_, body in journal.events)
+
+
+def test_what_the_attempts_of_a_record_tell_is_no_event_of_the_journal():
+    journal = Listening()
+    end = RequestAttemptEnded(
+        request_id="r1", worker="gpu", attempt=1, outcome="crashed", tokens=2, prompt_tokens=3
+    )
+
+    Bookkeeping(journal).write_down(1, end)
+    Bookkeeping(journal).write_down(2, WorkerEnded(worker="gpu", reason="crashed"))
+
+    assert [name for _, name, _ in journal.events] == ["WorkerEnded"]
