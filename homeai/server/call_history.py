@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from homeai.domain.errors import BadRequest
 from homeai.server.fields import Fields
+from homeai.tools.forms import parsed
 
 
 def read_calls(fields: Fields, where: str) -> list[dict[str, Any]]:
@@ -50,10 +50,7 @@ def _call(item: object, where: str) -> dict[str, Any]:
 
 def _object_if_it_is_one(text: str) -> object:
     """Templates write objects as JSON themselves; what is none stays as it was."""
-    try:
-        value = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return text
+    value = parsed(text)
     return value if isinstance(value, dict) else text
 
 

@@ -22,7 +22,6 @@ from homeai.router.embeddings import Embeddings
 from homeai.router.events import EventRing
 from homeai.router.generation import Generation
 from homeai.router.lane import Lane
-from homeai.router.parties import Policy
 from homeai.router.router import Router
 from homeai.service import picture, sleep
 from homeai.service.active_model import ActiveModel
@@ -83,9 +82,9 @@ class Service:
         lanes = [Lane(worker, proves=worker.name == GPU) for worker in self.workers.all]
         self._router = Router(
             lanes,
-            self._policy,
+            lambda: self._standing.policy(),  # noqa: PLW0108 -- made later
             self.events,
-            self._provenance,
+            lambda: self._standing.provenance(),  # noqa: PLW0108
             journal,
             cpu_wanted=self._cpu_wanted,
         )
@@ -289,12 +288,6 @@ class Service:
         self._router.lanes[CPU].context_tokens = self.workers.context_tokens(CPU)
         if self._problem is None:
             self.workers.need_cpu(True)  # noqa: FBT003 -- a callback elsewhere
-
-    def _policy(self) -> Policy:
-        return self._standing.policy()
-
-    def _provenance(self) -> dict[str, Any]:
-        return self._standing.provenance()
 
     def snapshot(self) -> Snapshot:
         """The current picture."""

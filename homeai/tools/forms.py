@@ -17,10 +17,7 @@ def calls_in_json(text: str, offer: Offer) -> list[ToolCall] | None:
 
     Known are `{"name","arguments"}`, `{"name","parameters"}`, `{"function":{…}}` and lists of these.
     """
-    try:
-        value = json.loads(text, strict=False)  # models write line breaks into strings
-    except (ValueError, RecursionError):
-        return None
+    value = parsed(text)
     items = value if isinstance(value, list) else [value]
     calls = [_call(item, offer) for item in items]
     found = [call for call in calls if call is not None]
@@ -29,11 +26,7 @@ def calls_in_json(text: str, offer: Offer) -> list[ToolCall] | None:
 
 def call_with_arguments(name: str, text: str, offer: Offer) -> list[ToolCall] | None:
     """Return the call of a name and a JSON text of arguments, or None."""
-    try:
-        arguments = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    call = _call({"name": name, "arguments": arguments}, offer)
+    call = _call({"name": name, "arguments": parsed(text)}, offer)
     return None if call is None else [call]
 
 
@@ -56,10 +49,8 @@ def _typed(text: str, tool: Tool, key: str) -> Any:  # noqa: ANN401 -- JSON of a
     schema = properties.get(key) if isinstance(properties, dict) else None
     if isinstance(schema, dict) and schema.get("type") == "string":
         return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    value = parsed(text)
+    return text if value is None and text.strip() != "null" else value
 
 
 def _call(value: object, offer: Offer) -> ToolCall | None:
@@ -72,13 +63,24 @@ def _call(value: object, offer: Offer) -> ToolCall | None:
     tool = offer.find(name) if isinstance(name, str) else None
     arguments = value.get("arguments", value.get("parameters", {}))
     if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments, strict=False)
-        except (ValueError, RecursionError):
-            return None
+        arguments = parsed(arguments)
     if tool is None or not isinstance(arguments, dict):
         return None
     return ToolCall(tool.name, _json(arguments))
+
+
+def parsed(text: str) -> Any:  # noqa: ANN401 -- JSON of any shape
+    """Return the value of a JSON text; None if it is none, or holds what cannot be written as JSON again.
+
+    That is NaN, infinity (also by a number that is too large), and halves of characters. Models write
+    line breaks into strings, so these are taken as they are.
+    """
+    try:
+        value = json.loads(text, strict=False)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):  # UnicodeEncodeError is a ValueError
+        return None
+    return value
 
 
 def _json(value: object) -> str:

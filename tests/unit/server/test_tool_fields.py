@@ -149,6 +149,16 @@ def test_calls_and_results_of_earlier_turns_reach_the_template():
     assert messages[2] == {**RESULT, "name": "add"}
 
 
+@pytest.mark.parametrize("arguments", ["", "{", "[1]", '{"a": 1e999}', '{"a": "\\ud800"}', "x" * 9])
+def test_arguments_of_earlier_calls_that_are_no_object_stay_text(arguments):
+    called = {**CALLED, "function": {"name": "add", "arguments": arguments}}
+    messages = [USER, {**ASSISTANT, "tool_calls": [called]}, RESULT]
+
+    prompt = chat(messages=messages).requests[0].prompt
+
+    assert prompt.messages[1]["tool_calls"][0]["function"]["arguments"] == arguments
+
+
 def events_of(response) -> list[dict]:
     lines = [line[6:] for line in response.text.split("\n") if line.startswith("data: {")]
     return [json.loads(line) for line in lines]

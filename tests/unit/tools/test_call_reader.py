@@ -87,6 +87,12 @@ TEXTS = {
     "a mark alone": "[TOOL_CALLS]",
     "a mark and words": "[TOOL_CALLS] are written so: name and arguments",
     "nested too deeply": "<tool_call>" + "[{" * 3000 + "</tool_call>",
+    "a number that is too large": '<tool_call>{"name": "add", "arguments": {"a": 1e999}}</tool_call>',
+    "not a number": '<tool_call>{"name": "add", "arguments": {"a": NaN}}</tool_call>',
+    "half a character": '<tool_call>{"name": "add", "arguments": {"a": "\\ud800"}}</tool_call>',
+    "an endless number": '<tool_call>{"name": "add", "arguments": {"a": '
+    + "9" * 5000
+    + "}}</tool_call>",
     "another tag": "<tool_call><b>bold</b></tool_call>",
 }
 
@@ -127,6 +133,15 @@ def test_a_call_that_is_cut_by_its_limit_is_never_given_out_by_half(size):
 
     assert all(item == BONN for item in found if not isinstance(item, str))
     assert "name" not in "".join(item for item in found if isinstance(item, str))
+
+
+@pytest.mark.parametrize("value", ["1e999", "NaN", "\\ud800", "9" * 5000, "{", "nul"])
+def test_a_value_in_tags_that_is_no_json_is_taken_as_text(value):
+    text = f"<tool_call><function=add><parameter=a>{value}</parameter></function></tool_call>"
+
+    (call,) = read(text)
+
+    assert json.loads(call.arguments) == {"a": value}
 
 
 def test_where_one_call_is_allowed_the_rest_is_left_out():
