@@ -28,6 +28,7 @@ import psutil
 
 from homeai.proof.device.build import build
 from homeai.proof.device.control import SimulatedGpu
+from tests.chaos.tools import FORCED, RUN, NoteAccount, call_of
 from tests.fakes.running_core import RunningCore
 
 CLIENTS = 8
@@ -41,7 +42,10 @@ ALLOWED_ERRORS = {
     "gpu_only",
     "ram_insufficient",
     "cancelled",
+    "effect_committed",
 }
+KINDS = ("stream", "stream", "stream", "plain", "cancel", "slow", "tools", "agent")
+_PATHS = {"tools": ("/v1/chat/completions", FORCED), "agent": ("/homeai/v1/agent", RUN)}
 ASKS = [
     {"prompt": "Once upon a time", "temperature": 0, "max_tokens": 24},
     {"prompt": "The old captain said", "temperature": 0.9, "seed": 3, "max_tokens": 16},
@@ -74,6 +78,8 @@ class Storm:
         self.account, self._lock, self._over = Account(), threading.Lock(), threading.Event()
         self.references = [core.request("POST", "/v1/completions", ask)[2] for ask in ASKS]
         self.texts = [body["choices"][0]["text"] for body in self.references]
+        self.call = call_of(core.request("POST", "/v1/chat/completions", FORCED)[2])
+        self.notes = NoteAccount(core.home / "data" / "notes" / "local.txt")
 
     def rage(self, seconds: float) -> Account:
         """Run for so long, then let everything come to rest."""
@@ -101,7 +107,7 @@ class Storm:
         while not self._over.is_set():
             number += 1
             index = chance.randrange(len(ASKS))
-            kind = chance.choice(("stream", "stream", "plain", "cancel", "slow"))
+            kind = chance.choice(KINDS)
             name = f"storm-{chance.randrange(10**9)}-{number}"
             try:
                 outcome = self._ask(chance, name, index, kind)
@@ -112,6 +118,8 @@ class Storm:
                 self.account.outcomes[outcome] += 1
 
     def _ask(self, chance: random.Random, name: str, index: int, kind: str) -> str:
+        if kind in ("tools", "agent"):
+            return self._with_tools(name, kind)
         # a stop string of its own keeps a request that met two kills from being taken for the next one
         body = ASKS[index] | {"stop": [*ASKS[index].get("stop", ()), f"<{name}>"]}
         body |= {} if kind == "plain" else {"stream": True}
@@ -128,6 +136,23 @@ class Storm:
             return self._stream(name, index, response, slow=kind == "slow")
         finally:
             connection.close()
+
+    def _with_tools(self, name: str, kind: str) -> str:
+        path, ask = _PATHS[kind]
+        headers = {"X-Request-Id": name}
+        _, _, body = self.core.request(
+            "POST", path, ask | {"stop": [f"<{name}>"]}, headers, timeout=150
+        )
+        if "error" in body:
+            if kind == "agent":
+                self.notes.failed(body["error"])
+            return self._error(name, body["error"])
+        if kind == "agent":
+            self.notes.finished(name, body)
+            return "agent run complete"
+        if call_of(body) != self.call:
+            self._wrong(f"{name}: another call than undisturbed")
+        return f"call {self._complete(body['homeai'])}"
 
     def _whole(self, name: str, index: int, body: dict) -> str:
         if "error" in body:
@@ -199,7 +224,7 @@ class Storm:
 
     def settle(self) -> list[str]:
         """Look at core, processes and files at rest; returns what is wrong."""
-        wrong = list(self.account.wrong)
+        wrong = [*self.account.wrong, *self.notes.problems()]
         queue = self.core.status()["queue"]
         if queue["running"] or queue["waiting"]:
             wrong.append(f"requests are left over: {queue}")
@@ -268,7 +293,9 @@ def main() -> int:
         print(f"{count:6} {outcome}")
     rss = account.rss
     warm, last = rss[len(rss) // 4], rss[-1]
+    touched = sum(n for what, n in account.outcomes.items() if "+" in what or "error" in what)
     print(f"{account.total} requests, {account.faults} faults, {len(wrong)} wrong")
+    print(f"{touched} requests of clients that stayed met a fault")
     print(f"GET /v1/models: slowest {max(account.models_ms):.0f} ms of {len(account.models_ms)}")
     print(f"core RSS after warm-up {warm / 2**20:.1f} MiB, at the end {last / 2**20:.1f} MiB")
     for what in wrong[:20]:
