@@ -130,7 +130,11 @@ class EffectDoor:
 
     async def done(self, run: str) -> list[dict[str, str]]:
         """Effects of a run that must not happen twice, as clients are told of them."""
-        effects = [] if self._book is None else await self._book.of_request(run)
+        try:
+            effects = [] if self._book is None else await self._book.of_request(run)
+        except sqlite3.Error:
+            logger.warning("effects of a run cannot be read run=%s", run)
+            effects = []
         return [_told(effect) for effect in effects if effect.kind != Kind.PURE]
 
     async def _known(self, book: Book, action: Action) -> Effect | None:

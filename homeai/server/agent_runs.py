@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -96,7 +97,9 @@ def _run_id(call: Call, body: dict[str, Any]) -> str:
     key = call.header("idempotency-key")
     name = call.request_id if key is None else key.decode("latin-1")
     owner = call.client.partition(":")[0]
-    text = f"{owner}\0{name}\0{hashlib.sha256(repr(body).encode()).hexdigest()}"
+    text = (
+        f"{owner}\0{name}\0{hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()}"
+    )
     return f"run_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 

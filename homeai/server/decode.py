@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from homeai.domain.errors import UnsupportedParameter
+from homeai.domain.errors import BadRequest, UnsupportedParameter
 from homeai.domain.request import (
     ChatPrompt,
     EmbeddingRequest,
@@ -92,6 +92,10 @@ def chat(body: dict[str, Any], caller: Caller) -> Asked:
     fields = Fields(body)
     offer, tools = read_tools(fields)
     prompt = ChatPrompt(read_messages(fields), tools, _template_args(fields))
+    try:
+        msgspec.msgpack.encode(prompt)  # as it travels to a worker
+    except OverflowError:
+        raise BadRequest("tools or chat_template_kwargs hold a number beyond 64 bits.") from None
     wanted = fields.switch("logprobs")
     top = fields.count("top_logprobs", None, 0, MAX_LOGPROBS)
     if top is not None and not wanted:

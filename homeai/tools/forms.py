@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+import msgspec
+
 from homeai.tools.offer import Offer, Tool, ToolCall
 
 _FUNCTION = re.compile(r"<function=([^>\n]{1,64})>(.*)</function>", re.DOTALL)
@@ -72,13 +74,14 @@ def _call(value: object, offer: Offer) -> ToolCall | None:
 def parsed(text: str) -> Any:  # noqa: ANN401 -- JSON of any shape
     """Return the value of a JSON text; None if it is none, or holds what cannot be written as JSON again.
 
-    That is NaN, infinity (also by a number that is too large), and halves of characters. Models write
+    That is NaN, whole numbers beyond 64 bits, infinity (also by a number that is too large), and halves of characters. Models write
     line breaks into strings, so these are taken as they are.
     """
     try:
         value = json.loads(text, strict=False)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):  # UnicodeEncodeError is a ValueError
+        msgspec.msgpack.encode(value)  # it travels to a worker with the next turn
+    except (ValueError, RecursionError, OverflowError):  # UnicodeEncodeError is a ValueError
         return None
     return value
 

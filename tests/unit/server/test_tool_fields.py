@@ -247,3 +247,18 @@ async def test_probabilities_of_tokens_that_are_held_back_are_not_lost(client, c
 
     found = [event["choices"][0].get("logprobs") for event in events_of(response)]
     assert sum(len(one["content"]) for one in found if one) == 2
+
+
+@pytest.mark.parametrize("field", ["tools", "chat_template_kwargs"])
+async def test_a_number_that_no_worker_could_read_is_refused_at_the_door(client, chat, field):
+    huge = {"type": "object", "properties": {"x": {"maximum": 10**30}}}
+    value = function(parameters=huge) if field == "tools" else {"x": 10**30}
+
+    response = await client.post(
+        CHAT,
+        content=json.dumps(chat(**{field: value})),
+        headers={"Content-Type": "application/json"},
+    )
+
+    assert response.status_code == 400
+    assert "64 bits" in response.json()["error"]["message"] or "range" in response.text

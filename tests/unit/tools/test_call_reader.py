@@ -88,6 +88,7 @@ TEXTS = {
     "a mark and words": "[TOOL_CALLS] are written so: name and arguments",
     "nested too deeply": "<tool_call>" + "[{" * 3000 + "</tool_call>",
     "a number that is too large": '<tool_call>{"name": "add", "arguments": {"a": 1e999}}</tool_call>',
+    "beyond 64 bits": '<tool_call>{"name": "add", "arguments": {"a": 99999999999999999999}}</tool_call>',
     "not a number": '<tool_call>{"name": "add", "arguments": {"a": NaN}}</tool_call>',
     "half a character": '<tool_call>{"name": "add", "arguments": {"a": "\\ud800"}}</tool_call>',
     "an endless number": '<tool_call>{"name": "add", "arguments": {"a": '
